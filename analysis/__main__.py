@@ -201,9 +201,9 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _seeds(options: argparse.Namespace) -> None:
-    from analysis.more_seeds import request_seeds
+    from analysis.deciding_seeds import propose
 
-    request_seeds(options.results, options.out)
+    propose(options.studies, options.reference)
 
 
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
@@ -308,10 +308,9 @@ def _parser(called: str) -> argparse.ArgumentParser:
     either = "folder of the reference set, or of other results"
     diff.add_argument("--reference", type=Path, required=True, help=either)
 
-    seeds = commands.add_parser("seeds", help="cells that need more seeds for undecided claims, and their cost")
-    seeds.add_argument("--results", type=Path, required=True, help="folder of results")
-    wanted = "file of the seeds that cells need, which the next pass reads; without it, only what they cost is printed"
-    seeds.add_argument("--out", type=Path, help=wanted)
+    seeds = commands.add_parser("seeds", help="cells whose scenarios have other seeds than the verdicts of a set need")
+    seeds.add_argument("--studies", type=Path, required=True, help="folder of the studies")
+    seeds.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
     return parser
 
 

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from analysis.report.results import SEEDS
 from common import sums
 
 PARTS: Final = ("crosscheck", "experiments", "report", "runs")  # of a folder of results, beside files of its own
@@ -15,20 +14,16 @@ PARTS: Final = ("crosscheck", "experiments", "report", "runs")  # of a folder of
 def damage(results: Path) -> dict[str, str]:
     """Return what is wrong with each such file, by its path below a folder of results: `missing` or `damaged`.
 
-    Seeds that nothing vouches for are `without a sum`: what reads them after all runs would refuse them. A folder that
-    is missing with its sums is not noticed; only who planned it knows of it.
+    A folder that is missing with its sums is not noticed; only who planned it knows of it.
     """
     folders = list(_with_sums(results))
     with ThreadPoolExecutor() as pool:  # computing sums releases the interpreter's lock
         damages = zip(folders, pool.map(sums.damaged, folders), strict=True)
-        wrong = {
+        return {
             (folder / name).relative_to(results).as_posix(): what
             for folder, damaged in damages
             for name, what in sorted(damaged.items())
         }
-    if (results / SEEDS).exists() and SEEDS not in sums.known(results):
-        wrong[SEEDS] = "without a sum"
-    return wrong
 
 
 def _with_sums(results: Path) -> Iterator[Path]:

@@ -48,9 +48,9 @@ class Batch:
     cells: list[Cell]
     seeds: list[int]
 
-    def weights(self) -> dict[str, float]:
-        """Return the weight of each run, by its path below the folder of its experiment."""
-        return {f"{cell['cell']}/seed-{seed}": weight(cell) for cell in self.cells for seed in self.seeds}
+    def runs(self) -> dict[str, Cell]:
+        """Return the cell of each run, by the run's path below the folder of its experiment."""
+        return {f"{cell['cell']}/seed-{seed}": cell for cell in self.cells for seed in self.seeds}
 
     def programs(self) -> set[str]:
         """Return the programs that the runs need."""
@@ -66,14 +66,13 @@ class Batch:
 def batches(cells: Iterable[Cell], limits: Mapping[str, int]) -> list[Batch]:
     """Return the jobs that run an experiment, each of at most so many `runs` and `virtual_seconds`.
 
-    Long cells are split by seeds; short ones share a job. The seeds of a second batch come last, so the first one's
-    jobs stay as they are.
+    Long cells are split by seeds; short ones share a job.
     """
     jobs: list[Batch] = []
-    for cell, all_seeds in [(cell, cell[name]) for name in ("seeds", "more_seeds") for cell in cells]:
+    for cell in cells:
         most = min(limits["runs"], max(1, int(limits["virtual_seconds"] / _virtual_s(cell))))
-        for start in range(0, len(all_seeds), most):
-            seeds = all_seeds[start : start + most]
+        for start in range(0, len(cell["seeds"]), most):
+            seeds = cell["seeds"][start : start + most]
             if jobs and jobs[-1].takes(cell, seeds, limits):
                 jobs[-1].cells.append(cell)
             else:

@@ -18,6 +18,7 @@ FOLDER = config.pop("folder", "")
 if not os.path.isdir(f"{FOLDER}/studies"):
     raise WorkflowError(f"--config folder: found {FOLDER!r}; allowed: a folder that a command of `testbed` has written")
 config["studies"] = sorted(os.listdir(f"{FOLDER}/studies"))
+config["further_studies"] = []
 config["folders"] = {"studies": f"{FOLDER}/studies", "results": FOLDER}
 validate(config, "../workflows/schemas/config.schema.yaml")
 

@@ -7,6 +7,7 @@ from typing import TypedDict
 from analysis.claims import registry, syntax
 from analysis.claims.registry import Experiment, Study
 from analysis.errors import BadInputError
+from analysis.verdicts.findings import decides
 from scenarios import CLAIMS, scenario_files
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.load import read
@@ -17,6 +18,7 @@ class Planned(TypedDict):
 
     A change in one of the files `reads` means measuring it again. `runs_of` is the experiment that simulates for it,
     `needs` are all experiments whose runs it uses, and `kunit` says whether a KUnit case decides one of its claims.
+    `decides`: whether one of its claims decides a finding; where a study has none, each experiment is what it shows.
     """
 
     experiment: str
@@ -26,6 +28,7 @@ class Planned(TypedDict):
     runs_of: str
     needs: list[str]
     kunit: bool
+    decides: bool
 
 
 def plan(folders: Iterable[Path]) -> list[Planned]:
@@ -75,6 +78,7 @@ def _planned(study: Study, experiment: Experiment, known: dict[str, Experiment])
             | {reading.runs_of for seen in looked_at.values() for reading in seen.readings}
         ),
         "kunit": any(claim.kunit for seen in looked_at.values() for claim in seen.claims),
+        "decides": not study.findings or any(decides(claim.data) for claim in experiment.claims),
     }
 
 

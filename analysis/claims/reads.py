@@ -1,7 +1,8 @@
 """Tells from the expressions of a claim which cells it reads, before anything has run."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.claims.syntax import ELSEWHERE, SINGLE
@@ -27,25 +28,53 @@ def cells_of(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable
 
 
 def runs_named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[tuple[str | None, str | None]]:
-    """Yield (experiment, cell) for each use of a run; None for a cell whose name is computed."""
-    for node in ast.walk(ast.parse(expression, mode="eval")):
+    """Yield (experiment, cell) for each use of a run; None for a cell whose name is computed.
+
+    A name that is put together of the texts in a list, `cell("case=" + n) for n in ["a", "b"]`, is each of these.
+    """
+    tree = ast.parse(expression, mode="eval")
+    texts = {
+        one.target.id: listed
+        for one in ast.walk(tree)
+        if isinstance(one, ast.comprehension) and isinstance(one.target, ast.Name)
+        if (listed := _listed(one.iter, words))
+    }
+    for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in words:
             earlier = {name: text for name, text in words.items() if name != node.id}
             yield from runs_named(words[node.id], own, earlier)
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ELSEWHERE):
             continue
-        arguments = [_text(argument) for argument in node.args]
+        arguments: list[Sequence[str | None]] = [_texts(argument, texts) or (None,) for argument in node.args]
         match node.func.id:
             case "run":
-                yield arguments[0], arguments[1] if len(arguments) > 1 else SINGLE
+                yield from itertools.product(arguments[0], arguments[1] if len(arguments) > 1 else [SINGLE])
             case "cell":
-                yield own, arguments[0]
+                yield from ((own, cell) for cell in arguments[0])
             case _:
                 if len(arguments) > 1:
-                    yield own, arguments[1]
-                if arguments[0] is not None:
-                    yield from runs_named(arguments[0], own, words)
+                    yield from ((own, cell) for cell in arguments[1])
+                for text in filter(None, arguments[0]):
+                    yield from runs_named(text, own, words)
 
 
-def _text(argument: ast.expr) -> str | None:
-    return argument.value if isinstance(argument, ast.Constant) and isinstance(argument.value, str) else None
+def _listed(node: ast.expr, words: Mapping[str, str]) -> list[str]:
+    """Return the texts of a list, or of a word for one; none of anything else."""
+    if isinstance(node, ast.Name) and node.id in words:
+        node = ast.parse(words[node.id], mode="eval").body
+    if not isinstance(node, ast.List | ast.Tuple):
+        return []
+    parts = [_texts(part, {}) for part in node.elts]
+    return [text for part in parts for text in part] if all(parts) else []
+
+
+def _texts(node: ast.expr, texts: Mapping[str, list[str]]) -> list[str]:
+    """Return what a text may be, where names stand for one of several; nothing if it is computed otherwise."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.Name(id=name):
+            return texts.get(name, [])
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return [first + last for first, last in itertools.product(_texts(left, texts), _texts(right, texts))]
+    return []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import Fields, read_if_made, read_made
+from analysis.documents import Fields, read_made
 from analysis.errors import BadInputError
 from analysis.experiment_files import FORMAT, NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.files import check_folder
@@ -16,7 +16,6 @@ from common import sums
 from scenarios.implementations import used_by
 from scenarios.resolve import QUICK
 
-SEEDS: Final = "seeds.json"  # what `python -m analysis seeds` leaves in the folder of results
 NOT_HERE: Final = "not judged here"  # a state, not a verdict: runs of another size judge it
 # One seed is a look, and no verdict: these say less than what more seeds say with the same numbers.
 LOOKS: Final[dict[str, str]] = {
@@ -124,7 +123,6 @@ def collect(results: Path) -> list[Result]:
         measured[document.child("experiment").get("id", str)] = document
     if not measured:
         raise BadInputError(f"{results}: nothing has been measured there yet (no {VERDICTS})")
-    _tell_beyond(results, measured)
     _tell_looks(measured)
     by_name: dict[str, Result] = {}
     for document in measured.values():
@@ -156,17 +154,6 @@ def _measured(results: Path) -> set[Path]:
     there = {file.parent for level in ("*", "*/*") for file in results.glob(f"{level}/{VERDICTS}")}
     vouched = {file.parent for level in ("*", "*/*") for file in results.glob(f"{level}/{sums.FILE}")}
     return there | {folder for folder in vouched if VERDICTS in sums.known(folder)}
-
-
-def _tell_beyond(results: Path, measured: dict[str, Fields]) -> None:
-    """Let the claims say so to which the budget of seeds does not reach (`python -m analysis seeds`)."""
-    seeds = read_if_made(results, SEEDS)
-    beyond = seeds.get("beyond", dict) if seeds else {}
-    for document in measured.values():
-        for claim in document.data.get("claims", []):
-            if claim["id"] in beyond:
-                hours = beyond[claim["id"]] / 3600
-                claim["why"] += f"; the seeds that it asks for, {hours:.1f} h of virtual time, are beyond the budget"
 
 
 def _tell_looks(measured: dict[str, Fields]) -> None:

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,12 +17,16 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from common.counts import plural
 from common.end_with_parent import PIPELINE
+from common.estimate import about
 from scenarios.resolve import QUICK
 from scenarios.run_files import FAILED
 from testbed import fork_client, unplanned
+from testbed.batches import Cell, weight
 from testbed.pipeline.jobs import Jobs
-from testbed.pipeline.progress import Progress
+from testbed.pipeline.plan import REPRODUCE
+from testbed.pipeline.progress import Progress, expected_s
 
 _REFERENCE: Final = "workflows/reference"
 
@@ -51,6 +55,7 @@ class Call:
                 unplanned.remove([Path(plan.folder(experiment))], plan.runs(experiment))
         needed = list(self._workflow.dag.needrun_jobs())
         due = [job for job in needed if job.rule.name == "runs"]
+        print(self._cost(due), file=sys.stderr, flush=True)
         if due:
             weights = [(job, self._jobs.weights(job.wildcards).items()) for job in due]
             runs = {run: (weight, job.output[0]) for job, its_runs in weights for run, weight in its_runs}
@@ -81,6 +86,23 @@ class Call:
         if failed:
             raise WorkflowError(f"{failed} of {len(folders)} runs failed; the next call tries them again.")
 
+    def _cost(self, due: Iterable[Any]) -> str:
+        """Say what all runs of this call are, what of them is kept, and what the others will take."""
+        all_runs = self._runs(job for job in self._workflow.dag.jobs if job.rule.name == "runs")
+        left = {folder: cell for folder, cell in self._runs(due).items() if not self._jobs.is_kept(folder)}
+        asked = ", ".join(self._workflow.dag_settings.targets) or REPRODUCE
+        said = f"{asked}: {_amount(all_runs)}"
+        if len(left) < len(all_runs):
+            said += f"; {len(all_runs) - len(left)} are done and kept, unless their files have changed"
+        if left:
+            takes = about(expected_s(sum(map(weight, left.values())), self._workflow.cores))
+            said += f"; to do: {_amount(left)}, {takes} on {plural(self._workflow.cores, 'core')}"
+        return said
+
+    def _runs(self, jobs: Iterable[Any]) -> dict[str, Cell]:
+        """Return the run folders of jobs, and the cell of each run."""
+        return {folder: cell for job in jobs for folder, cell in self._jobs.runs(job.wildcards).items()}
+
     def _folders_of_results(self) -> list[str]:
         """Return the folders of results that the jobs belong to."""
         jobs = self._workflow.dag.jobs
@@ -106,6 +128,12 @@ def _beside_reference(results: str, *, is_quick: bool) -> list[str]:
     lines = [f"Each number beside the reference set's: {compare}"]
     lines += ["Verdicts, with the seeds that decide: make reproduce"] * is_quick
     return ["--reference", _REFERENCE, *(f"--next={line}" for line in lines)]
+
+
+def _amount(runs: Mapping[str, Cell]) -> str:
+    """Say how many runs there are, and for how long they last together."""
+    hours = sum(cell["virtual_s"] for cell in runs.values()) / 3600
+    return f"{plural(len(runs), 'run')} of {hours:.1f} virtual hours"
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:

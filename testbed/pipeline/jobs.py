@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
-from testbed.batches import Batch, speeds
-from testbed.pipeline.plan import SCHEMAS, Plan, Studies
+from testbed.batches import Batch, Cell, speeds, weight
+from testbed.pipeline.plan import REPRODUCE, SCHEMAS, Plan
 from testbed.pipeline.sources import Sources
 
 FIRST: Final = 10**8
@@ -103,14 +103,23 @@ class Jobs:
 
     def weights(self, wildcards: Wildcards) -> dict[str, float]:
         """Return the run folders that a job makes, and the weight of each run."""
+        return {folder: weight(cell) for folder, cell in self.runs(wildcards).items()}
+
+    def runs(self, wildcards: Wildcards) -> dict[str, Cell]:
+        """Return the run folders that a job makes, and the cell of each run."""
         place = self._plan(wildcards).folder(wildcards.experiment)
-        return {f"{place}/{run}": weight for run, weight in self.batch(wildcards).weights().items()}
+        return {f"{place}/{run}": cell for run, cell in self.batch(wildcards).runs().items()}
+
+    def is_kept(self, folder: str) -> bool:
+        """Tell whether a run has ended since the code of its columns is as it is, so that its job may keep it."""
+        summary, since = Path(folder, "summary.json"), Path(self._sources.code("columns"))
+        return summary.exists() and summary.stat().st_mtime_ns > since.stat().st_mtime_ns
 
     def reports(self, size: str) -> list[str]:
         """Return the markers that the report holds the first experiment, if the studies have it, and all."""
         plan = next(plan for plan in self.plans.values() if plan.size == size)
         first = [self._first] if self._first in plan.studies.claims else []
-        return [plan.report(target) for target in (*first, "all")]
+        return [plan.report(target) for target in (*first, REPRODUCE)]
 
     def first_page(self, wildcards: Wildcards) -> dict[str, str]:
         """Return the page of the first experiment, by the marker that the report holds it, if a job writes that."""
@@ -142,7 +151,7 @@ class Jobs:
 
     def experiments(self, wildcards: Wildcards) -> list[str]:
         """Return the experiments of a target."""
-        return targets(self._plan(wildcards).studies)[wildcards.target]
+        return self._plan(wildcards).targets[wildcards.target]
 
     def claims_of_target(self, wildcards: Wildcards) -> list[str]:
         """Return the claims of each experiment of a target."""
@@ -168,13 +177,3 @@ class Jobs:
     def lost_tests(self, wildcards: Wildcards) -> str:
         """Return the note for the outcomes of the module's tests."""
         return self._sources.lost(self.size(wildcards), "kunit")
-
-
-def targets(studies: Studies) -> dict[str, list[str]]:
-    """Return the experiments of each target: everything, each study, each experiment."""
-    named: dict[str, list[str]] = {"all": []}
-    for experiment, planned in studies.claims.items():
-        named[experiment] = [experiment]
-        named.setdefault(planned["study"], []).append(experiment)
-        named["all"].append(experiment)
-    return named

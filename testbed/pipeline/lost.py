@@ -10,8 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
 from common import sums
 from scenarios.run_files import FAILED
 from testbed.pipeline.plan import Plan
@@ -23,10 +21,9 @@ def tell(plans: Iterable[Plan], asked_for: Plan, sources: Sources) -> None:
 
     A wrong scenario of the plan that is asked for is refused here, in its own words, and not while jobs are looked for.
     """
-    there = [plan for plan in plans if Path(plan.results, "runs").exists() or plan.seeds.exists()]
-    damages = {plan: _damaged(plan) for plan in there}  # before a plan reads which seeds were asked for
+    there = [plan for plan in plans if Path(plan.results, "runs").exists()]
     for plan in dict.fromkeys([asked_for, *there]):
-        lost = damages.get(plan, {}) | dict.fromkeys(_removed(plan), "missing")
+        lost = (_damaged(plan) if plan in there else {}) | dict.fromkeys(_removed(plan), "missing")
         for file, what in lost.items():
             if not _has_failed(Path(plan.results, file)):
                 print(f"{plan.results}/{file}: {what}; due again", file=sys.stderr)
@@ -39,12 +36,6 @@ def _damaged(plan: Plan) -> dict[str, str]:
     command = [sys.executable, "-P", "-m", "analysis", "damaged", plan.results]
     lines = subprocess.check_output(command).splitlines()
     files: dict[str, str] = dict(json.loads(line) for line in lines)
-    if plan.seeds.name in files:
-        raise WorkflowError(
-            f"{plan.seeds}: it, or its sum in {plan.results}/{sums.FILE}, is damaged or missing; put both back, or "
-            "remove both, and `snakemake more-seeds` asks for seeds again; if you wrote the file, write its sum: "
-            f"cd {plan.results} && sha256sum *.json > {sums.FILE}"
-        )
     return files
 
 
@@ -56,11 +47,9 @@ def _removed(plan: Plan) -> Iterator[str]:
             yield f"experiments/{shown.name}/{sums.FILE}"
     for experiment in plan.experiments:
         for marker, batch in plan.jobs(experiment).items():
-            # seeds that have just been asked for are new, not lost; Snakemake itself sees that their job is due
-            planned = all(seed in cell["seeds"] for cell in batch.cells for seed in batch.seeds)
-            was_used = planned and any((root / "experiments" / experiment).glob("*.json"))
+            was_used = any((root / "experiments" / experiment).glob("*.json"))
             if was_used or Path(marker).exists():
-                expected = [Path(marker).parent / run / sums.FILE for run in batch.weights()]
+                expected = [Path(marker).parent / run / sums.FILE for run in batch.runs()]
                 yield from (str(file.relative_to(root)) for file in expected if not file.exists())
     if (root / "kunit.json").exists() and not (root / sums.FILE).exists():
         yield "kunit.json"

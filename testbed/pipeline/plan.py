@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from snakemake.exceptions import WorkflowError
 
+from scenarios import STUDY
+from scenarios.errors import choices
 from testbed.batches import Batch, Cell, batches
 
 if TYPE_CHECKING:  # takes long to load
@@ -21,18 +23,24 @@ if TYPE_CHECKING:  # takes long to load
 
 SCHEMAS: Final = sorted(Path("scenarios/schemas").glob("*.yaml"))
 """Files that determine how scenarios are read."""
+REPRODUCE: Final = "reproduce"
+"""The target of the experiments that decide findings, and of all that these read."""
+EVERYTHING: Final = "everything"
 _SCHEMAS_OF_CLAIMS: Final = sorted(Path("analysis/claims/schemas").glob("*.yaml"))
 
 
 class Studies:
-    """The studies of these names in a folder.
+    """The studies of these names in a folder: those that `reproduce` runs (`deciding`), and further ones.
 
     Commands list what they hold. Their answers are kept until the code of a stage (`digests`) or a file that they read
     changes.
     """
 
-    def __init__(self, folder: Path, names: Sequence[str], digests: Mapping[str, str]) -> None:
-        self._folders = [folder / name for name in names]
+    def __init__(
+        self, folder: Path, deciding: Sequence[str], further: Sequence[str], digests: Mapping[str, str]
+    ) -> None:
+        self.deciding = deciding
+        self._folders = [folder / name for name in (*deciding, *further)]
         self._digests = digests
 
     @cached_property
@@ -42,7 +50,9 @@ class Studies:
         for folder in self._folders:
             found = sorted(set(folder.glob("*.yaml")) - {folder / "study.yaml", *folder.glob("*.claims.yaml")})
             if not found:
-                raise WorkflowError(f"workflows/config.yaml: study {folder.name!r} has no scenario in {folder}")
+                there = sorted(file.parent.name for file in folder.parent.glob(f"*/{STUDY}"))
+                allowed = choices(there, folder.name)
+                raise WorkflowError(f"workflows/config.yaml: studies: found {folder.name!r}; allowed: {allowed}")
             files += found
         return files
 
@@ -62,6 +72,12 @@ class Studies:
         words = ["analysis", "plan", *map(str, self._folders)]
         listed: list[Planned] = self._answer("claims", words, [*read, *_SCHEMAS_OF_CLAIMS])
         return {entry["experiment"]: entry for entry in listed}
+
+    @property
+    def targets(self) -> list[str]:
+        """What can be asked for beside `reproduce`: everything, each study, each experiment."""
+        studies = dict.fromkeys(planned["study"] for planned in self.claims.values())
+        return [EVERYTHING, *studies, *self.claims]
 
     def _answer(self, stage: str, words: list[str], read: Iterable[Path]) -> list[Any]:
         """Return the lines that `python -m` prints with these words, as data."""
@@ -98,25 +114,32 @@ class Plan:
         self.results = results
         self._limits = limits
 
-    @property
-    def seeds(self) -> Path:
-        """The file that says how many seeds cells need."""
-        return Path(self.results, "seeds.json")
-
     def report(self, target: str) -> str:
         """Return the marker that the report holds the results of a target."""
         return f"{self.results}/report/.made-for-{target}"
 
     @cached_property
     def experiments(self) -> dict[str, dict[str, Cell]]:
-        """The cells of each experiment by their names; `more_seeds` are those beyond what the scenario says."""
-        wanted = json.loads(self.seeds.read_text())["seeds"] if self.seeds.exists() else {}
+        """The cells that run, by experiment and name."""
         experiments: dict[str, dict[str, Cell]] = {}
         for cell in self.studies.cells(self.size):
-            seeds = wanted.get(cell["experiment"], {}).get(cell["cell"], 0)
-            more = {"more_seeds": list(range(len(cell["seeds"]) + 1, seeds + 1))}
-            experiments.setdefault(cell["experiment"], {})[cell["cell"]] = {**cell, **more}
+            if cell["seeds"]:
+                experiments.setdefault(cell["experiment"], {})[cell["cell"]] = cell
         return experiments
+
+    @cached_property
+    def targets(self) -> dict[str, list[str]]:
+        """The experiments of each target: those that decide findings, everything, each study, each experiment."""
+        named: dict[str, list[str]] = {REPRODUCE: [], EVERYTHING: []}
+        for experiment, planned in self.studies.claims.items():
+            if planned["runs_of"] not in self.experiments:
+                continue
+            named[experiment] = [experiment]
+            named.setdefault(planned["study"], []).append(experiment)
+            named[EVERYTHING].append(experiment)
+            if planned["decides"] and planned["study"] in self.studies.deciding:
+                named[REPRODUCE].append(experiment)
+        return named
 
     @cached_property
     def batches(self) -> dict[str, list[Batch]]:
@@ -130,9 +153,11 @@ class Plan:
     def runs(self, experiment: str) -> set[Path]:
         """Return the run folders of an experiment."""
         folder = Path(self.folder(experiment))
-        return {folder / run for batch in self.batches[experiment] for run in batch.weights()}
+        return {folder / run for batch in self.batches[experiment] for run in batch.runs()}
 
     def jobs(self, experiment: str) -> dict[str, Batch]:
-        """Return the jobs that run an experiment by their markers, which say that they have ended."""
+        """Return the jobs that run an experiment by their markers, which say that they have ended; none of no cells."""
+        if experiment not in self.experiments:
+            return {}
         folder = self.folder(experiment)
         return {f"{folder}/job-{number}.done": batch for number, batch in enumerate(self.batches[experiment], 1)}

@@ -121,6 +121,11 @@ class Progress(threading.Thread):
         return left_s(1, weight, cpu_s, 1 / _WEIGHT_A_CPU_S, trust)
 
 
+def expected_s(weight: float, cores: int) -> float:
+    """Return what runs of that weight are expected to take on so many cores, before anything has been measured."""
+    return weight / _WEIGHT_A_CPU_S / (cores * _CPU_S_A_CORE_AND_S)
+
+
 def _cpu_s(folder: str) -> float | None:
     """Return the CPU time that a run took; None if nothing says so, as of one that failed."""
     try:

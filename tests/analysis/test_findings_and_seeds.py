@@ -6,13 +6,11 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
-from analysis.claims.reads import Cell
-from analysis.experiment_files import FORMAT, NOT_RUN
-from analysis.report.results import LOOKS, NOT_HERE, collect, states_of_findings
+from analysis.claims.reads import cells_of
+from analysis.experiment_files import NOT_RUN
+from analysis.report.results import LOOKS, NOT_HERE, states_of_findings
 from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Verdict
-from analysis.verdicts.seeds import BUDGET, Batch, more_seeds
-from tests.analysis.synthetic import vouch
 
 
 def claim(number: int, verdict: str, **fields: Any) -> dict[str, Any]:
@@ -104,30 +102,7 @@ def test_numbers_of_one_kind_are_judged_together() -> None:
     assert verdicts_of_findings(shifted) == {"a": Verdict.UNDECIDED}
 
 
-def result(name: str, seeds: dict[str, int], claims: list[dict[str, Any]], **experiment: Any) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "study": "s",
-        "paper": {},
-        "conclusions": {},
-        "findings": {},
-        "experiments": [{"id": name, "title": "", "artefact": ""}],
-        "experiment": {"id": name, "runs_of": name, "title": "A trial", "artefact": "Fig. 1", **experiment},
-        "runs": [
-            {"cell": cell, "seed": seed, "size": "complete"}
-            for cell, count in seeds.items()
-            for seed in range(1, count + 1)
-        ],
-        "claims": claims,
-    }
-
-
-def batches(measured: list[dict[str, Any]], seeds: int = 5, virtual_s: float = 100) -> dict[Cell, Batch]:
-    """The first batch of all cells there are: one length, and more seeds than anybody asks for are allowed."""
-    cells = {(document["experiment"]["id"], run["cell"]) for document in measured for run in document["runs"]}
-    plenty = {("plenty", str(number)): Batch(seeds, virtual_s) for number in range(100)}
-    measured.append(result("plenty", {cell: seeds for _, cell in plenty}, []))
-    return {cell: Batch(seeds, virtual_s) for cell in cells} | plenty
+HAVE = [("x", "a"), ("x", "b"), ("x", "n=1"), ("x", "n=2"), ("y", "c"), ("y", "d"), ("z", "single")]
 
 
 @pytest.mark.parametrize(
@@ -138,91 +113,43 @@ def batches(measured: list[dict[str, Any]], seeds: int = 5, virtual_s: float = 1
         ({"holds": 'run("y", "c").jain() < 1', "measure": None}, ["y c"]),
         ({"holds": 'run("z").jain() < 1', "measure": None}, ["z single"]),
         ({"measure": 'mean_over_seeds(\'run("y", "c").jain()\', "b")'}, ["x b", "y c"]),
-        ({"measure": "max(of_all)"}, ["x a", "x b"]),  # the names of cells are put together
+        ({"measure": "max(of_all)"}, ["x n=1", "x n=2"]),  # names that are put together of listed texts
+        ({"measure": 'min([cell("n=" + k).jain() for k in numbers])'}, ["x n=1", "x n=2"]),
+        ({"measure": 'cell("n=" + str(1)).jain()'}, ["x a", "x b", "x n=1", "x n=2"]),  # and computed ones
         ({"measure": "best"}, ["y c"]),
-        ({"cell": "many"}, []),  # has as many already
     ],
 )
-def test_undecided_claims_ask_for_seeds_of_the_cells_they_look_at(fields: dict[str, Any], cells: list[str]) -> None:
+def test_a_claim_reads_the_cells_that_its_expressions_name(fields: dict[str, Any], cells: list[str]) -> None:
     words = {"of_all": '[cell("n=" + n).jain() for n in ["1", "2"]]', "other": 'run("y", "c")', "best": "other.jain()"}
-    undecided = claim(1, "undecided", seeds_wanted=20, **fields)
-    measured = [
-        result("x", {"a": 5, "b": 5, "many": 20}, [undecided, claim(2, "near", seeds_wanted=0)], words=words),
-        result("y", {"c": 5, "d": 5}, []),
-        result("z", {"single": 3}, []),
-    ]
-    asked = more_seeds(measured, batches(measured), {})
-    assert asked.seeds == {tuple(cell.split()): 20 for cell in cells}
-    assert asked.claims == (["x/e01"] if cells else [])
+    about = {"experiment": {"runs_of": "x", "words": words | {"numbers": '["1", "2"]'}}}
+    assert cells_of(claim(1, "undecided", **fields), about, HAVE) == {tuple(cell.split()) for cell in cells}
 
 
-def test_the_claim_that_wants_most_decides_and_other_experiments_runs_are_found() -> None:
-    claims = [claim(1, "undecided", seeds_wanted=20, cell="a"), claim(2, "undecided", seeds_wanted=50, cell="a")]
-    measured = [result("looks", {"a": 5}, claims, runs_of="x"), result("x", {"a": 5}, [])]
-    asked = more_seeds(measured, batches(measured), {})
-    assert asked.seeds == {("x", "a"): 50}
-    assert asked.virtual_s == 45 * 100
-
-
-def test_the_cheapest_claims_come_first_and_the_budget_holds_over_all_passes() -> None:
-    wants = {"seeds_wanted": 10}
-    claims = [
-        claim(1, "undecided", cell="long", **wants),
-        claim(2, "undecided", cell="short", **wants),
-        claim(3, "reproduced", cell="short", seeds_wanted=0),
-        claim(4, "undecided", cell="short", seeds_wanted=0),
-        claim(5, "reproduced", cell="alone", seeds_wanted=5),  # nothing is known of other seeds: it comes last
-    ]
-    first = {("x", "short"): Batch(5, 10), ("x", "long"): Batch(5, 100), ("x", "alone"): Batch(1, 1)}
-    measured = [result("x", {"short": 5, "long": 5, "alone": 1}, claims)]
-    asked = more_seeds(measured, first, {})
-    assert (asked.first_s, BUDGET) == (551, 0.5)
-    assert asked.seeds == {("x", "short"): 10, ("x", "alone"): 5}
-    assert asked.beyond == {"x/e01": 500}
-    assert asked.undecidable == ["x/e04"]
-    # what was asked for, or run, before counts
-    assert more_seeds(measured, first, {("x", "long"): 7}).beyond == {"x/e01": 300}
-    later = [result("x", {"short": 10, "long": 7, "alone": 1}, claims)]
-    asked = more_seeds(later, first, {})
-    assert (asked.spent_s, asked.seeds) == (250, {("x", "alone"): 5})
-
-
-def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "results/experiments/x"
-    folder.mkdir(parents=True)
-    out = tmp_path / "results/seeds.json"
-    cheap = {"id": "x/e02", "cell": "buffer=20p"}
-    for seeds, verdict, wanted, said in (
+def test_the_seeds_that_decide_are_proposed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of the verdicts, or what undecided claims want, where a scenario has others."""
+    study, kept = tmp_path / "study", tmp_path / "kept"
+    study.mkdir()
+    kept.mkdir()
+    scenario(study)
+    (study / "study.yaml").write_text("paper: {title: A trial, authors: [], venue: none}\nfindings: {f: It is so.}\n")
+    entry = "metric: jain, measure: jain(), source: sec. 1, finding: f, paper: '1.0'"
+    claims = [f"- {{id: e{n:02}, title: It is so., {entry}, cell: buffer={n}0p}}" for n in (2, 4)]
+    head = "experiment: x\ntitle: A trial\nartefact: Fig. 1\nfigure: {kind: table}\nclaims:\n"
+    (study / "x.claims.yaml").write_text(head + "\n".join(claims))
+    few, many = ({str(seed): 1.0 for seed in range(1, seeds + 1)} for seeds in (5, 10))
+    decided, undecided = {"verdict": "near", "by_seed": many}, {"verdict": "undecided", "by_seed": few}
+    call = ["seeds", "--studies", str(tmp_path), "--reference", str(kept)]
+    for e04, said in (
+        (decided, "0 cells: +0 runs, +0.0 virtual hours\n"),
+        (undecided, "x buffer=40p: seeds 10, proposed 5\n1 cell: -5 runs, -0.8 virtual hours\n"),
         (
-            10,
-            "undecided",
-            20,
-            [
-                "1 claim asks for 10 more runs, 1.7 h of virtual time",
-                "Claims beyond that: 1 of x (up to 11.7 h each)",
-            ],
+            undecided | {"seeds_wanted": 20},
+            "x buffer=40p: seeds 10, proposed 20\n1 cell: +10 runs, +1.7 virtual hours\n",
         ),
-        (20, "reproduced", 0, ["No cell needs more seeds. With these, seeds beyond the first batch take 50%"]),
     ):
-        claims = [
-            claim(1, "undecided", seeds_wanted=50),
-            claim(2, verdict, seeds_wanted=wanted) | cheap,
-        ]
-        measured = result("x", {"buffer=20p": seeds, "buffer=40p": 10}, claims, scenario=str(scenario(tmp_path)))
-        (folder / "verdicts.json").write_text(json.dumps(measured))
-        vouch(folder)
-        before = out.exists()
-        assert main(["seeds", "--results", str(tmp_path / "results")]) == 0  # looking changes nothing
-        assert out.exists() == before
-        assert main(["seeds", "--results", str(tmp_path / "results"), "--out", str(out)]) == 0
-        told = capsys.readouterr().out
-        assert [sentence for sentence in said if sentence not in told] == []
-        assert json.loads(out.read_text())["seeds"] == {"x": {"buffer=20p": 20}}
-        (shown,) = collect(tmp_path / "results")
-        why = "so; the seeds that it asks for, 11.7 h of virtual time, are beyond the budget"
-        assert shown.data["claims"][0]["why"] == why
+        (kept / "x.json").write_text(json.dumps({"claims": {"x/e02": decided, "x/e04": e04}}))
+        assert main(call) == 0
+        assert capsys.readouterr().out == said
 
 
 def scenario(folder: Path) -> Path:

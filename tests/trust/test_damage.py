@@ -41,7 +41,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     with sums.replacing(made.root) as draft:  # as `testbed kunit` does, whose kernel takes minutes
         (draft / "kunit.json").write_text('{"cases": {}}')
     made.make()
-    assert main(["seeds", "--results", str(made.root), "--out", str(made.root / "seeds.json")]) == 0
     return made
 
 
@@ -59,7 +58,6 @@ READERS: list[tuple[str, list[str]]] = [
     (rf"experiments/short/(verdicts\.json|figure.*|{FILE})", ["report", "--results", ".", "--out", "report"]),
     (r"experiments/(viewer.js|SHA256SUMS)", ["report", "--results", ".", "--out", "report"]),
     (r"report/.*", ["--results", ".", "--out", "site"]),
-    (r"seeds.json", ["summary", "--results", "."]),
 ]
 
 
@@ -89,7 +87,6 @@ def test_a_command_refuses_a_damaged_file(
 @pytest.mark.parametrize("damage", [flip, Path.unlink, None])  # one that is cut has another sum, too
 def test_the_pipeline_makes_it_again(results: Results, damage: Callable[[Path], None] | None) -> None:
     before = results.bytes_that_repeat()
-    seeds = (results.root / "seeds.json").read_bytes()
     damaged = [
         file
         for file in results.vouched()
@@ -103,5 +100,4 @@ def test_the_pipeline_makes_it_again(results: Results, damage: Callable[[Path], 
     assert sorted(told) == sorted(damaged)
     assert results.bytes_that_repeat() == before
     assert "seed-2: finished before, and kept" in next((results.root / "logs/runs").rglob("*.log")).read_text()
-    assert (results.root / "seeds.json").read_bytes() == seeds
     assert "Nothing to be done" in results.make()

@@ -121,9 +121,6 @@ elif command == "report":
 elif command == "damaged":
     for found in damage(pathlib.Path(names[0])).items():
         print(json.dumps(found))
-elif command == "seeds":
-    with sums.replacing(pathlib.Path(rest[-1]).parent) as draft:
-        (draft / "seeds.json").write_text('{"seeds": {"toy-one": {"single": 5}}, "beyond": {}}')
 elif command == "summary":
     print("SUMMARY OF", rest[rest.index("--results") + 1])
 else:

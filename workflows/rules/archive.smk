@@ -2,7 +2,7 @@
 # runs.
 rule archive:
     input:
-        PLANS[config["size"]].report("all"),
+        PLANS[config["size"]].report(REPRODUCE),
     output:
         f"{RESULTS}/archive.zip",
     log:

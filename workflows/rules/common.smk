@@ -10,8 +10,9 @@ from testbed.pipeline import jobs as of_pipeline
 from testbed.pipeline import lost
 from testbed.pipeline.call import Call
 from testbed.pipeline.lock import lock
-from testbed.pipeline.plan import Plan, Studies
+from testbed.pipeline.plan import REPRODUCE, Plan, Studies
 from testbed.pipeline.sources import Sources
+from testbed.pipeline.targets import refuse_unknown
 
 # Every shell command of a rule first finds the programs installed beside this Snakemake, even if its environment is not
 # activated. `failed LOG` shows what a failed command printed.
@@ -24,25 +25,25 @@ gc.set_threshold(100_000)  # most of what Snakemake makes stays: looking for gar
 if workflow.is_main_process and not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
     HELD = lock()
 
-# Each size has a folder of its own, so that a quick look never overwrites a full reproduction.
+# Each size has a folder of its own, so that a quick look never overwrites a reproduction.
 ROOTS = {"complete": config["folders"]["results"], "quick": f"{config['folders']['results']}/quick"}
 RESULTS = ROOTS[config["size"]]
-# The results of a complete reproduction.
+# The reference set.
 REFERENCE = "workflows/reference"
 SIMULATOR = "workflows/ns2"
 # What boots, as `python -m images` builds it.
 CACHE = os.environ.get("TESTBED_CACHE", "cache")
 
 SOURCES = Sources(Path(config["folders"]["results"], "sources"), CACHE, config["backend"])
-STUDIES = Studies(Path(config["folders"]["studies"]), config["studies"], SOURCES.digests)
+STUDIES = Studies(
+    Path(config["folders"]["studies"]),
+    config["studies"],
+    config["further_studies"],
+    SOURCES.digests,
+)
 PLANS = {size: Plan(STUDIES, size, results, config["jobs"]) for size, results in ROOTS.items()}
 JOBS = of_pipeline.Jobs(PLANS.values(), SOURCES, CACHE, workflow.cores, config["first"])
 CALL = Call(workflow, JOBS)
-
-# a process that runs one job finds everything as the first process left it
-if workflow.is_main_process:
-    SOURCES.compare()
-    lost.tell(PLANS.values(), PLANS["quick" if "quick" in sys.argv else config["size"]], SOURCES)
 
 
 wildcard_constraints:

@@ -2,7 +2,7 @@
 # compared by then.
 rule site:
     input:
-        PLANS[config["size"]].report("all"),
+        PLANS[config["size"]].report(REPRODUCE),
         SOURCES.code("site"),
         "mkdocs.yml",
         sorted(map(str, Path("docs").rglob("*.*"))),

@@ -1,5 +1,5 @@
-# Every study and every experiment is a target, by its id, at the configured size.
-for name in of_pipeline.targets(STUDIES).keys() - {"all"}:
+# Everything, every study and every experiment by its id, at the configured size.
+for name in STUDIES.targets:
 
     rule:
         name:
