@@ -1,11 +1,12 @@
 """What the captures around the bottleneck's queue tell: which packets passed it and when, and which were dropped.
 
-All functions take `packets`, a scan of packets.parquet, and read of it what they need. `bound_for` are the
-first and the last address to which packets through the queue go.
+All functions take `packets`, a scan of packets.parquet, and read of it what they need. `bound_for` is the network to
+which packets through the queue go.
 """
 
 import math
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from itertools import pairwise
 from typing import Final
 
@@ -17,6 +18,7 @@ from analysis.run_json import NS
 from analysis.series import Floats
 
 Ints = NDArray[np.int64]
+Network = IPv4Network | IPv6Network
 
 # These fields identify a packet on both sides of the queue: routing changes none of them. QUIC's `ip_id` may be 0.
 IDENTITY: Final = ("src", "dst", "sport", "dport", "proto", "ip_id", "seq", "tsval", "payload_bytes")
@@ -50,13 +52,16 @@ def _passed(packets: pl.DataFrame) -> TapPackets:
 NOTHING: Final = TapPackets(np.zeros(0, np.int64), np.zeros(1, np.int64))
 
 
-def _crossing(bound_for: tuple[int, int]) -> pl.Expr:
-    return pl.col("dst").is_between(*bound_for) & (pl.col("time_ns") >= 0)
+def _crossing(packets: pl.LazyFrame, bound_for: Network) -> pl.LazyFrame:
+    """Return the packets through the queue: those to an address of a network."""
+    addresses = packets.select(pl.col("dst").unique()).collect()["dst"]
+    there = addresses.filter([ip_address(address) in bound_for for address in addresses])
+    return packets.filter(pl.col("dst").is_in(there.implode()) & (pl.col("time_ns") >= 0))
 
 
-def left(packets: pl.LazyFrame, bound_for: tuple[int, int]) -> TapPackets:
+def left(packets: pl.LazyFrame, bound_for: Network) -> TapPackets:
     """Return all packets that left the bottleneck's queue."""
-    out = packets.filter(_crossing(bound_for) & (pl.col("tap") == "bottleneck-out"))
+    out = _crossing(packets, bound_for).filter(pl.col("tap") == "bottleneck-out")
     return _passed(out.select("time_ns", "ip_length").collect())
 
 
@@ -67,14 +72,14 @@ def delivered(packets: pl.LazyFrame) -> dict[str, TapPackets]:
     return {str(flow): _passed(of_flow) for (flow,), of_flow in by_flow.items()}
 
 
-def passages(packets: pl.LazyFrame, bound_for: tuple[int, int]) -> pl.DataFrame:
+def passages(packets: pl.LazyFrame, bound_for: Network) -> pl.DataFrame:
     """Packets arriving at the bottleneck: `flow`, `time_ns`, the instant they left it (`left_ns`), whether `dropped`.
 
     A queue is first-in first-out, so one that did not leave although a later one did was dropped; those behind the
     last that left may still have been waiting when the capture ended. Time is cut into slices of at most about
     `SLICE_PKTS` arrivals, since what makes a packet itself takes ten times the room of what is known of it then.
     """
-    crossing = packets.filter(_crossing(bound_for))
+    crossing = _crossing(packets, bound_for)
     arriving = crossing.filter(pl.col("tap") == "bottleneck-in").select("flow", "time_ns", *IDENTITY)
     leaving = crossing.filter(pl.col("tap") == "bottleneck-out").select(*IDENTITY, left_ns="time_ns")
     count, end_ns = arriving.select(pl.len(), pl.col("time_ns").max()).collect().row(0)

@@ -25,13 +25,13 @@ from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.run_json import Settings
 from analysis.runs import Failure, Runs
+from analysis.tables import of_results
 from analysis.verdicts import rules
 from analysis.verdicts.of_claim import judge
 from analysis.verdicts.spread import spread
 from analysis.verdicts.tolerances import Zones
 from common import sums
 
-METRICS_HEADER: Final = ("experiment", "cell", "seed", "claim", "metric", "value", "unit")
 ALL_CELLS: Final = "all"
 WITHOUT_KUNIT: Final = "it needs the debug kernel (`make debug-images`), which a quick look and a container do without"
 
@@ -109,7 +109,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     extras = [_extra(extra, experiment, ask, rows) for extra in experiment.also_measured]
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(METRICS_HEADER)
+    writer.writerow(of_results.METRICS.schema.names())
     writer.writerows(rows)
     result = _result(study, experiment, others, own, judged, cut) | {
         "asserted": asserted,

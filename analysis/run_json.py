@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,7 +61,7 @@ class Settings:
     backward_buffer_pkts: int | None
     backward_rate_steps: tuple[tuple[float, int], ...]
     duration_s: float
-    destinations: tuple[int, int]  # first and last address that packets through the bottleneck are bound for
+    destinations: IPv4Network | IPv6Network  # where packets through the bottleneck are bound for
     captures: tuple[str, ...]
     keep_captures: bool
     origin_ns: int
@@ -146,14 +146,13 @@ def _flow(flow: Fields, document: Fields) -> Flow:
     )
 
 
-def _destinations(document: Fields) -> tuple[int, int]:
+def _destinations(document: Fields) -> IPv4Network | IPv6Network:
     queue = document.child("network").child("queues").child("bottleneck")
     text = queue.get("destinations", str)
     try:
-        addresses = IPv4Network(text)
+        return ip_network(text)
     except ValueError:
-        raise queue.error(queue.name("destinations"), text, "an IPv4 network") from None
-    return int(addresses[0]), int(addresses[-1])
+        raise queue.error(queue.name("destinations"), text, "a network of IPv4 or IPv6") from None
 
 
 def _address(flow: Fields, field: str) -> int:

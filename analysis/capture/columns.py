@@ -1,17 +1,11 @@
-"""The captures and traces of a run folder to Parquet tables.
+"""The captures and traces of a run folder to the Parquet tables of `analysis.tables.of_run`, in `RUN/columns/`.
 
-`RUN/columns/` gets these tables, all in scenario time (`time_ns`, 0 when the scenario began):
-
-packets.parquet  a row a captured packet: the columns of `pcap.COLUMNS` but uTP's, the `tap` and `interface` it was seen
-                 at, the `flow` it belongs to (null for strangers) and whether it goes `forward` (data) or back (ACK).
-                 Where each host has both taps, `sender` has those of the flows that it sends, `receiver` of the others
-utp.parquet      a row a uTP packet: uTP's columns, and `packet`, its row in packets.parquet (from 0)
-queue.parquet    traces/queue.csv; queue-backward.parquet the same for the reverse path (no rows without a limit)
-cwnd.parquet     all traces/cwnd-<flow>.csv with a `flow` column
+Where each host has both taps, `sender` has the packets of the flows that it sends, `receiver` those of the others.
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +18,8 @@ from analysis.capture import packed, pcap
 from analysis.capture.owners import Owners
 from analysis.errors import BadInputError
 from analysis.run_json import Flow, Settings
+from analysis.tables.of_run import CWND, PACKETS, QUEUE, QUEUE_BACKWARD, UTP
+from analysis.tables.schema import Table
 from common import sums
 from scenarios.resolve import QUICK
 
@@ -36,24 +32,7 @@ ROW_GROUP_PKTS: Final = 1 << 16
 PAGE_BYTES: Final = 1 << 16
 
 OF_IP: Final = pl.col("ip_length") > 0
-UTP: Final = tuple(name for name in pcap.COLUMNS if name.startswith("utp_"))
-
-QUEUE: Final = ("time_ns", "backlog_pkts", "backlog_bytes", "sent_pkts", "sent_bytes", "dropped_pkts")
-CWND: Final = (
-    "time_ns",
-    "cwnd_pkts",
-    "ssthresh_pkts",
-    "srtt_us",
-    "rttvar_us",
-    "unacked_pkts",
-    "lost_pkts",
-    "retransmitted_pkts",
-    "bytes_acked",
-    "ca_state",
-    "base_delay_us",
-    "current_delay_us",
-    "queuing_delay_us",
-)
+OF_UTP: Final = tuple(name for name in pcap.COLUMNS if name.startswith("utp_"))
 
 
 def write_columns(folder: Path) -> list[str]:
@@ -117,20 +96,21 @@ def _write_packets(run: Settings, captures: list[Path], target: Path) -> list[st
                 before += len(ip)
                 yield _of_utp(ip)
 
-    _sink(packets(), _labelled(pcap.no_packets(), Path(), run, owners).schema, target / "packets.parquet")
-    _sink(utp(), _of_utp(pcap.no_packets().with_row_index("packet")).schema, target / "utp.parquet")
+    _sink(packets(), PACKETS, target)
+    _sink(utp(), UTP, target)
     return [f"{path}: omits the last packet, which is cut off" for path in truncated]
 
 
-def _sink(tables: Iterator[pl.DataFrame], schema: pl.Schema, path: Path) -> None:
-    """Write tables of one schema one below the other into one file, while they come."""
-    register_io_source(lambda *_: tables, schema=schema).sink_parquet(
-        path,
+def _sink(parts: Iterator[pl.DataFrame], table: Table, target: Path) -> None:
+    """Write the parts of a table one below the other into one file, while they come."""
+    register_io_source(lambda *_: parts, schema=table.schema, validate_schema=True).sink_parquet(
+        target / f"{table.name}.parquet",
         compression=COMPRESSION,
         compression_level=COMPRESSION_LEVEL,
         row_group_size=ROW_GROUP_PKTS,
         data_page_size=PAGE_BYTES,
         statistics=False,  # a third of the time, and rows are in order anyway
+        metadata=table.metadata,
         engine="streaming",
     )
 
@@ -146,9 +126,10 @@ def _labelled(packets: pl.DataFrame, path: Path, run: Settings, owners: Owners) 
             pl.select(pl.when(here).then(column)).to_series().alias(column.name) for column in (flow, forward)
         )
     return (
-        packets.drop(UTP)
+        packets.drop(OF_UTP)
         .with_columns(
             pl.col("time_ns") - run.origin_ns,
+            *(_as_text(packets[end]) for end in ("src", "dst")),
             pl.lit(tap, pl.Categorical).alias("tap"),
             pl.lit(interface, pl.Categorical).alias("interface"),
             flow,
@@ -158,27 +139,39 @@ def _labelled(packets: pl.DataFrame, path: Path, run: Settings, owners: Owners) 
     )
 
 
+def _as_text(addresses: pl.Series) -> pl.Series:
+    """Write addresses as people do; there are few different ones."""
+    different = addresses.unique().sort()
+    texts = pl.Series(addresses.name, [str(IPv4Address(address)) for address in different], pl.Categorical)
+    return texts.gather(different.search_sorted(addresses))
+
+
 def _of_utp(packets: pl.DataFrame) -> pl.DataFrame:
     """Packets as utp.parquet has them."""
-    return packets.filter(pl.col("utp_header_bytes") > 0).select("packet", *UTP)
+    return packets.filter(pl.col("utp_header_bytes") > 0).select(UTP.schema.names())
 
 
 def _write_traces(run: Settings, traced: list[Flow], target: Path) -> None:
     """Write the tables of the queues, and of the windows of those flows that have a trace."""
-    _write(target / "queue.parquet", _trace(run.folder, QUEUE_TRACE, QUEUE))
+    _write(_trace(run.folder, QUEUE_TRACE, QUEUE), QUEUE, target)
     limited = run.backward_rate_bps is not None
-    backward = _trace(run.folder, BACKWARD_TRACE, QUEUE) if limited else _empty_trace(QUEUE)
-    _write(target / "queue-backward.parquet", backward)
-    flows = [_trace(run.folder, _window_of(flow), CWND).with_columns(flow=pl.lit(flow.name)) for flow in traced]
-    _write(target / "cwnd.parquet", pl.concat(flows) if flows else _empty_trace(CWND).with_columns(flow=pl.lit("")))
+    backward = _trace(run.folder, BACKWARD_TRACE, QUEUE_BACKWARD) if limited else QUEUE_BACKWARD.empty()
+    _write(backward, QUEUE_BACKWARD, target)
+    windows = [_trace(run.folder, _window_of(flow), CWND, flow=flow.name) for flow in traced]
+    _write(pl.concat([CWND.empty(), *windows]), CWND, target)
 
 
 def _window_of(flow: Flow) -> str:
     return f"traces/cwnd-{flow.name}.csv"
 
 
-def _write(path: Path, table: pl.DataFrame) -> None:
-    table.write_parquet(path, compression=COMPRESSION, compression_level=COMPRESSION_LEVEL)
+def _write(rows: pl.DataFrame, table: Table, target: Path) -> None:
+    rows.write_parquet(
+        target / f"{table.name}.parquet",
+        compression=COMPRESSION,
+        compression_level=COMPRESSION_LEVEL,
+        metadata=table.metadata,
+    )
 
 
 def _tap_and_interface(path: Path) -> tuple[str, str]:
@@ -186,30 +179,23 @@ def _tap_and_interface(path: Path) -> tuple[str, str]:
     return tap, interface
 
 
-def _trace(folder: Path, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Read a trace of a run; empty fields are null."""
+def _trace(folder: Path, name: str, table: Table, **same: str) -> pl.DataFrame:
+    """Read a trace of a run as rows of a table; columns that are the `same` in all are given. Empty fields are null."""
     path = sums.checked(folder, name)
-    kinds = {column: _kind(column) for column in columns}
+    kinds = {column: kind for column, kind in table.schema.items() if column not in same}
+    others = [pl.lit(value, table.schema[column]).alias(column) for column, value in same.items()]
     with suppress(pl.exceptions.PolarsError, OSError):  # slower, what follows says what is wrong
-        return pl.read_csv(path, columns=columns, schema_overrides=kinds, infer_schema=False).select(columns)
+        return pl.read_csv(path, columns=list(kinds), schema_overrides=kinds, infer_schema=False).select(
+            *kinds, *others
+        )
     try:
-        table = pl.read_csv(path, infer_schema=False)
+        read = pl.read_csv(path, infer_schema=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise BadInputError(f"{path}: not a table of comma-separated values: {str(error).splitlines()[0]}") from error
-    missing = [name for name in columns if name not in table.columns]
+    missing = [column for column in kinds if column not in read.columns]
     if missing:
-        raise BadInputError(f"{path}: the header lacks {', '.join(missing)}; found {', '.join(table.columns)[:200]}")
+        raise BadInputError(f"{path}: the header lacks {', '.join(missing)}; found {', '.join(read.columns)[:200]}")
     try:
-        return table.select(pl.col(name).replace("", None).cast(_kind(name)) for name in columns)
+        return read.select(*(pl.col(column).replace("", None).cast(kind) for column, kind in kinds.items()), *others)
     except pl.exceptions.InvalidOperationError as error:
         raise BadInputError(f"{path}: a field is not a number: {str(error).splitlines()[0]}") from error
-
-
-def _kind(name: str) -> type[pl.DataType]:
-    if name == "ca_state":
-        return pl.String
-    return pl.Int64 if name in ("time_ns", "bytes_acked", "sent_bytes", "backlog_bytes") else pl.Float64
-
-
-def _empty_trace(columns: tuple[str, ...]) -> pl.DataFrame:
-    return pl.DataFrame(schema={name: _kind(name) for name in columns})

@@ -18,7 +18,8 @@ from analysis.claims.syntax import is_about_means
 from analysis.digits import nine_digits
 from analysis.errors import BadInputError
 from analysis.experiment_files import METRICS, VERDICTS
-from analysis.measure import METRICS_HEADER, measure
+from analysis.measure import measure
+from analysis.tables import of_results
 from analysis.watchdog import ended_after
 from common import sums
 from common.counts import plural
@@ -162,8 +163,9 @@ def _rows(file: Path, name: str) -> list[Row]:
             header, *rows = csv.reader(stream)
     except (OSError, ValueError, csv.Error) as error:
         raise EngineError(f"{name}/{METRICS}: cannot be read ({error})") from None
-    if tuple(header) != METRICS_HEADER or any(len(row) != len(METRICS_HEADER) for row in rows):
-        raise EngineError(f"{name}/{METRICS}: found other columns; allowed: {', '.join(METRICS_HEADER)}")
+    columns = of_results.METRICS.schema.names()
+    if header != columns or any(len(row) != len(columns) for row in rows):
+        raise EngineError(f"{name}/{METRICS}: found other columns; allowed: {', '.join(columns)}")
     return [(*row[:5], _rounded_text(row[5]), row[6]) for row in rows]
 
 
