@@ -37,6 +37,7 @@ include: "workflows/rules/images.smk"  # what boots
 include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with columns
 include: "workflows/rules/kunit.smk"  # the module's own tests -> their outcomes
 include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts
+include: "workflows/rules/tables.smk"  # everything -> tables over runs
 include: "workflows/rules/report.smk"  # everything -> figures, pages, and a table at the end
 include: "workflows/rules/site.smk"  # everything -> a folder for a web host
 include: "workflows/rules/archive.smk"  # everything -> an RO-Crate

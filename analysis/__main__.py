@@ -133,6 +133,12 @@ def _measure(options: argparse.Namespace) -> None:
             print("\n".join(lines(claims, options.out)))
 
 
+def _tables(options: argparse.Namespace) -> None:
+    from analysis.tables.over_runs import write_tables
+
+    print(write_tables(options.results, options.newer_than, options.processes))
+
+
 def _figure(options: argparse.Namespace) -> None:
     from analysis.figures.draw import draw
 
@@ -212,6 +218,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "columns": _columns,
     "observe": _observe,
     "measure": _measure,
+    "tables": _tables,
     "figure": _figure,
     "report": _report,
     "summary": _summary,
@@ -254,6 +261,12 @@ def _parser(called: str) -> argparse.ArgumentParser:
         "--kunit", type=Path, help="file that `testbed kunit` wrote, for claims that a KUnit case decides"
     )
     _runs_and_out(measure)
+
+    tables = commands.add_parser("tables", help="the tables over all runs and claims of results")
+    tables.add_argument("--results", type=Path, required=True, help="folder of results")
+    older = "a file; rows of experiments that are older than it are made again, too"
+    tables.add_argument("--newer-than", type=Path, metavar="FILE", help=older)
+    tables.add_argument("--processes", type=int, default=1, help="number of processes that make rows")
 
     figure = commands.add_parser("figure", help="the figures of experiments: SVG and interactive HTML")
     figure.add_argument("experiments", metavar="EXPERIMENT_ID", nargs="+")

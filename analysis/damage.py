@@ -8,7 +8,13 @@ from typing import Final
 
 from common import sums
 
-PARTS: Final = ("crosscheck", "experiments", "report", "runs")  # of a folder of results, beside files of its own
+PARTS: Final = (
+    "crosscheck",
+    "experiments",
+    "report",
+    "runs",
+    "tables",
+)  # of a folder of results, beside files of its own
 
 
 def damage(results: Path) -> dict[str, str]:

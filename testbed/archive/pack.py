@@ -31,7 +31,8 @@ from testbed.archive.crate import KUNIT, RUNS
 from testbed.crates import METADATA, PROFILES, SPDX, TERMS, citation, written
 from testbed.signatures import sign
 
-_FORMATS = {".yaml": "application/yaml", ".md": "text/markdown"}  # which some hosts' tables lack
+# which some hosts' tables lack
+_FORMATS = {".yaml": "application/yaml", ".md": "text/markdown", ".parquet": "application/vnd.apache.parquet"}
 _FILES = ("README.md", "LICENSE", "CITATION.cff", "requirements.lock", "workflows/config.yaml")
 _FOLDERS = (
     *("LICENSES", "docs", "workflows/rules", "workflows/schemas", "workflows/profiles"),
@@ -95,8 +96,9 @@ def _crate(results: Path, captures: bool) -> ROCrate:
     products += [file for files in made.values() for file in files]
     if (results / KUNIT).exists():
         products.append(_file(crate, results / KUNIT, KUNIT))
-    if (results / "report").is_dir():
-        products += _folder(crate, results / "report", Path("report"))
+    for part in ("report", "tables"):
+        if (results / part).is_dir():
+            products += _folder(crate, results / part, Path(part))
     _action(
         crate,
         workflow,

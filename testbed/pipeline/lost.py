@@ -53,8 +53,9 @@ def _removed(plan: Plan) -> Iterator[str]:
                 yield from (str(file.relative_to(root)) for file in expected if not file.exists())
     if (root / "kunit.json").exists() and not (root / sums.FILE).exists():
         yield "kunit.json"
-    if any((root / "report").glob(".made-for-*")) and not (root / "report" / sums.FILE).exists():
-        yield f"report/{sums.FILE}"
+    for part in ("tables", "report"):
+        if any((root / part).glob(".made-for-*")) and not (root / part / sums.FILE).exists():
+            yield f"{part}/{sums.FILE}"
 
 
 def _has_failed(file: Path) -> bool:

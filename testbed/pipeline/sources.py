@@ -24,6 +24,7 @@ STAGES: Final = {
     "kunit": "engine.kunit",
     "columns": "analysis.capture.columns",
     "measure": "analysis.measure",
+    "tables": "analysis.tables.over_runs",
     "figures": "analysis.figures",
     "report": "analysis.report",
     "site": "testbed",

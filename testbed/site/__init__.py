@@ -18,8 +18,10 @@ from urllib.parse import unquote
 
 import yaml
 
+from analysis.documents import read_made
 from analysis.errors import BadInputError
 from analysis.report.rendering import write_page, write_shared
+from analysis.tables import package
 from common import sums
 from common.files import give_name
 from scenarios.run_files import FAILED
@@ -59,7 +61,8 @@ def write(results: Path, out: Path) -> Path:
     partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
         partial.chmod(0o755)
-        parts = [*_reports(results, partial), *_products(results, partial), _documentation(partial)]
+        parts = [*_reports(results, partial), *_tables(results, partial)]
+        parts += [*_products(results, partial), _documentation(partial)]
         write_page(partial / "index.html", OWN / "site.html", {"parts": parts})
         (partial / ".nojekyll").touch()  # GitHub Pages leaves out files that begin with _ otherwise
         shutil.rmtree(out, ignore_errors=True)
@@ -91,6 +94,25 @@ def _reports(results: Path, out: Path) -> list[Part]:
             ("machines.html", "Agreement across machines", "The same claims, measured elsewhere"),
         )
         parts += [Part(f"{name}/{page}", head, summary) for page, head, summary in more if (made / page).exists()]
+    return parts
+
+
+def _tables(results: Path, out: Path) -> list[Part]:
+    """Copy the tables over runs, with a page that says what they are."""
+    parts = []
+    known = (("", "tables", "The tables"), ("quick", "quick-tables", "The quick tables"))
+    for folder, name, title in known:
+        made = results / folder / "tables"
+        if not (made / package.FILE).exists():
+            continue
+        for file, what in sums.damaged(made).items():
+            raise BadInputError(f"{made / file}: {what}; snakemake makes it again")
+        shutil.copytree(made, out / name, ignore=shutil.ignore_patterns(".*"))
+        tables = read_made(made, package.FILE).data["resources"]
+        write_page(out / name / "index.html", OWN / "tables.html", {"title": title, "tables": tables})
+        parts.append(
+            Part(f"{name}/index.html", title, "Every run, flow, queue, event and claim, to download as Parquet")
+        )
     return parts
 
 

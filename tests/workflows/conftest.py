@@ -118,6 +118,8 @@ elif command == "plan":
         sys.exit(str(error))
 elif command == "report":
     write(rest[-1], "index.html", *(f"figures/{name}/figure.svg" for name in names if name.startswith("toy-")))
+elif command == "tables":
+    write(pathlib.Path(rest[rest.index("--results") + 1], "tables"), "runs.parquet")
 elif command == "damaged":
     for found in damage(pathlib.Path(names[0])).items():
         print(json.dumps(found))

@@ -15,7 +15,7 @@ from engine import sources
 ROOT = Path(__file__).parents[2]
 RUNS = {"runs toy-one", "runs toy-two"}
 MEASURED = {"measurements_due toy-one", "measurements_due toy-two"}
-REPORT = {"measurements all", "report all"}
+REPORT = {"measurements all", "tables all", "report all"}
 EVERYTHING = RUNS | MEASURED | REPORT
 # what is edited at a time, and what is due then
 EDITS = [
@@ -29,6 +29,7 @@ EDITS = [
     (["analysis/capture/columns.py"], EVERYTHING),
     (["analysis/run/bottleneck.py"], MEASURED | REPORT),
     (["workflows/studies/toy/one.claims.yaml"], {"measurements_due toy-one"} | REPORT),
+    (["analysis/tables/over_runs.py"], {"tables all", "report all"}),
     (["analysis/figures/page.py", "analysis/report/templates/experiment.html"], {"report all"}),
     (["testbed/shared/metrics.py", "engine/doctor.py", "images/ansible/site.yml"], set()),
 ]
@@ -68,6 +69,7 @@ def test_what_a_stage_is_made_of_is_what_it_imports() -> None:
     stages = {
         "analysis.capture.columns": set(),
         "analysis.measure": {"analysis/verdicts/tolerances.yaml"},
+        "analysis.tables.over_runs": set(),
         "analysis.report": {"analysis/report/templates/index.html"},
         "analysis.figures.draw": set(),
         "engine.run": {"engine/guest/confine.c"},
