@@ -49,17 +49,15 @@ class BottleneckWords(RunFolder):
     @word
     def share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Share of a flow in the bytes of all flows of its direction."""
-        backward = self.flow(flow).backward
-        beside = [each for each in self.settings.flows if each.backward == backward]
-        total = sum(self.bytes_of(flow.name, t0, t1) for flow in beside)
+        total = sum(self.bytes_of(name, t0, t1) for name in self._same_way(flow))
         if not total:
             raise self.nothing("no flow sent anything", t0, t1)
         return self.bytes_of(flow, t0, t1) / total
 
     @word
     def share_over_time(self, flow: str, step: float = 1.0) -> Series:
-        """Share of a flow in the bytes of all flows, in those bins of `step` seconds that have any."""
-        rates = [self.rate(flow.name, step) for flow in self.settings.flows]
+        """Share of a flow in the bytes of all flows of its direction, in those bins of `step` seconds that have any."""
+        rates = [self.rate(name, step) for name in self._same_way(flow)]
         total = np.sum([rate.values for rate in rates], axis=0)
         own = self.rate(flow, step)
         busy = total > 0
@@ -215,6 +213,11 @@ class BottleneckWords(RunFolder):
         if counted is None:
             raise NotMeasuredError(f"the queue of the bottleneck counts no {what}")
         return counted
+
+    def _same_way(self, flow: str) -> list[str]:
+        """List the flows of a flow's direction."""
+        backward = self.flow(flow).backward
+        return [each.name for each in self.settings.flows if each.backward == backward]
 
     def _active(self, flow: Flow, t0: float, t1: float) -> bool:
         completed_ns = (self.summary.maybe("flows", dict) or {}).get(flow.name, {}).get("completed_ns")

@@ -118,3 +118,5 @@ def test_every_queue_and_share_adds_up(folder: Path) -> None:
     assert left["ip_length"].sum() == pytest.approx(queue["sent_bytes"].max() - queue["sent_bytes"].min(), rel=0.02)  # type: ignore[operator]
     assert sum(run.share(flow) for flow in ("ledbat", "utp")) == pytest.approx(1)
     assert run.share("up") == 1
+    assert run.share_over_time("up").min(0, 5) == 1
+    assert run.share_over_time("ledbat").at(1) + run.share_over_time("utp").at(1) == pytest.approx(1)
