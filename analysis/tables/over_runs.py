@@ -56,7 +56,8 @@ def write_tables(results: Path, newer_than: Path | None = None, processes: int =
     kept.mkdir(parents=True, exist_ok=True)
     folders: dict[str, list[Path]] = {}
     for folder in sorted(results.glob("runs/*/*/*/*seed-*")):
-        folders.setdefault(folder.parent.parent.name, []).append(folder)
+        if folder.name.startswith(FAILED) or "columns/packets.parquet" in sums.known(folder):  # others are being made
+            folders.setdefault(folder.parent.parent.name, []).append(folder)
     measured = {file.parent.name: file for file in results.glob(f"experiments/*/{VERDICTS}")}
     works = {name: _Work(name, folders.get(name, []), measured.get(name)) for name in sorted({*folders, *measured})}
     due = [work for work in works.values() if not work.is_current(kept, newer_than)]

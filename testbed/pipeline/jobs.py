@@ -144,6 +144,11 @@ class Jobs:
         """Return two for measurements and report; one for the first experiment's, since runs leave two at the end."""
         return 1 if wildcards.target == self._first else 2
 
+    def tables(self, wildcards: Wildcards) -> list[str]:
+        """Return the marker of the tables over runs; the first experiment's report does not wait for them."""
+        first = wildcards.target == self._first
+        return [] if first else [f"{wildcards.results}/tables/.made-for-{wildcards.target}"]
+
     def minutes(self, wildcards: Wildcards, attempt: int) -> int:
         """Return how long a job may take on a cluster: ten times the expected time, and more with each attempt."""
         expected_s = sum(self.weights(wildcards).values()) / speeds()["kernel"]

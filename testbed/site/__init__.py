@@ -21,7 +21,7 @@ import yaml
 from analysis.documents import read_made
 from analysis.errors import BadInputError
 from analysis.report.rendering import write_page, write_shared
-from analysis.tables import package
+from analysis.tables.package import FILE as PACKAGE
 from common import sums
 from common.files import give_name
 from scenarios.run_files import FAILED
@@ -103,12 +103,12 @@ def _tables(results: Path, out: Path) -> list[Part]:
     known = (("", "tables", "The tables"), ("quick", "quick-tables", "The quick tables"))
     for folder, name, title in known:
         made = results / folder / "tables"
-        if not (made / package.FILE).exists():
+        if not (made / PACKAGE).exists():
             continue
         for file, what in sums.damaged(made).items():
             raise BadInputError(f"{made / file}: {what}; snakemake makes it again")
         shutil.copytree(made, out / name, ignore=shutil.ignore_patterns(".*"))
-        tables = read_made(made, package.FILE).data["resources"]
+        tables = read_made(made, PACKAGE).data["resources"]
         write_page(out / name / "index.html", OWN / "tables.html", {"title": title, "tables": tables})
         parts.append(
             Part(f"{name}/index.html", title, "Every run, flow, queue, event and claim, to download as Parquet")

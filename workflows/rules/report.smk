@@ -8,7 +8,7 @@
 rule report:
     input:
         "{results}/experiments/.measured-for-{target}",
-        "{results}/tables/.made-for-{target}",
+        JOBS.tables,
         SOURCES.code("report"),
         JOBS.lost_report,
         figures=SOURCES.code("figures"),
