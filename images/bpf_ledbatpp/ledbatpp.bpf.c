@@ -45,9 +45,14 @@ void BPF_PROG(bpf_ledbatpp_pkts_acked, struct sock *sk,
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct ledbatpp *ca = state_of(sk);
+	const struct acked acked = {
+		.packets = sample->pkts_acked,
+		.rtt_us = sample->rtt_us,
+		.in_flight = sample->in_flight,
+	};
 
 	if (ca)
-		take(ca, tp, sample->rtt_us);
+		take(ca, tp, &acked);
 }
 
 SEC("struct_ops")

@@ -23,7 +23,7 @@ struct sock {
 struct tcp_sock {
 	__u32 snd_una, snd_nxt, snd_cwnd, snd_ssthresh, snd_cwnd_clamp;
 	__u32 packets_out, retrans_out, sacked_out, lost_out;
-	__u32 data_segs_out, prior_cwnd, srtt_us;
+	__u32 data_segs_out, prior_cwnd, srtt_us, mss_cache;
 	__u64 tcp_mstamp;
 	__u8 is_cwnd_limited : 1, syn_data : 1, chrono_type : 2;
 };
@@ -31,6 +31,7 @@ struct tcp_sock {
 struct ack_sample {
 	__u32 pkts_acked;
 	__s32 rtt_us;
+	__u32 in_flight;
 };
 
 struct tcp_congestion_ops {
@@ -46,6 +47,13 @@ struct tcp_congestion_ops {
 };
 
 #pragma clang attribute pop
+
+/* What a sample says, in the program's own memory. */
+struct acked {
+	__u32 packets;
+	__s32 rtt_us;
+	__u32 in_flight;
+};
 
 /* Settings: those of the module, which the compiler may be given. */
 #ifndef TARGET_US
@@ -71,6 +79,8 @@ struct tcp_congestion_ops {
 #define ROUNDS		2
 #define PAUSE		9
 #define LIMITED_ROUNDS	2
+#define BOUND_US	(TARGET_US / 4 * 3)
+#define SLOWER		4U		/* near the bound */
 
 /* of the kernel */
 #define PACING_NONE	0
@@ -102,7 +112,7 @@ struct ledbatpp {
 	__u32 reno_ssthresh, round_end, round_start_us, slow_us, goal;
 	__u32 next_slow_ms;
 	__u8 phase, rounds, limited;
-	bool lost, restarts;
+	bool lost, restarts, below;
 	/* the base delay: the smallest RTT of each of the last minutes */
 	__u8 slot, used;
 	__u16 minute;
@@ -193,8 +203,19 @@ static __always_inline void update_current(struct ledbatpp *ca)
 		ca->current_us = min(ca->current_us, ca->sample_us[nth(ca, i)]);
 }
 
+/* Whether an ACK may have waited for a timer, and shows too much to count. */
+static __always_inline bool is_held(const struct ledbatpp *ca,
+				    const struct tcp_sock *tp,
+				    const struct acked *ack)
+{
+	return ack->packets == 1 &&
+	       ack->in_flight <= SLOW_CWND * tp->mss_cache && ca->used &&
+	       ack->rtt_us > (__s64)ca->base_us + BOUND_US;
+}
+
 static __always_inline void take(struct ledbatpp *ca,
-				 const struct tcp_sock *tp, __s32 rtt_us)
+				 const struct tcp_sock *tp,
+				 const struct acked *ack)
 {
 	const __u16 now = tp->tcp_mstamp >> 10;
 	const __u16 oldest = min((tp->srtt_us >> 13) + 1, 0xffff);
@@ -205,12 +226,14 @@ static __always_inline void take(struct ledbatpp *ca,
 			break;
 		ca->recent--;
 	}
-	if (rtt_us > 0) {
-		update_base(ca, rtt_us, tp->tcp_mstamp / 60000000);
+	if (ack->rtt_us > 0 && !is_held(ca, tp, ack)) {
+		update_base(ca, ack->rtt_us, tp->tcp_mstamp / 60000000);
 		ca->newest = (ca->newest + 1) % SAMPLES;
-		ca->sample_us[nth(ca, 0)] = rtt_us;
+		ca->sample_us[nth(ca, 0)] = ack->rtt_us;
 		ca->taken[nth(ca, 0)] = now;
 		ca->recent = min(ca->recent + 1, CURRENT_FILTER);
+	} else if (ack->rtt_us > 0 && !ca->recent) {
+		ca->sample_us[nth(ca, 0)] = ca->base_us;
 	}
 	update_current(ca);
 }
@@ -266,43 +289,21 @@ static __always_inline void slow_down(struct ledbatpp *ca, struct window *w)
 {
 	ca->phase = SLOW;
 	ca->rounds = ROUNDS;
-	ca->goal = max(w->cwnd, SLOW_CWND);
+	ca->goal = max(max(w->cwnd, w->ssthresh), SLOW_CWND);
 	ca->slow_us = 0;
 	ca->lost = false;
 	set_threshold(ca, w, SLOW_CWND);
 }
 
 static __always_inline void end_limited_slow_start(struct ledbatpp *ca,
-						   struct window *w)
+						   struct window *w,
+						   __u32 delay_us)
 {
-	if (!in_slow_start(w) || uses_window(w) || !w->by_buffer)
+	if (!in_slow_start(w) || uses_window(w) || !w->by_buffer ||
+	    delay_us <= TARGET_US / 4)
 		ca->limited = 0;
 	else if (++ca->limited == LIMITED_ROUNDS)
 		set_threshold(ca, w, w->cwnd);
-}
-
-static __always_inline void end_round(struct ledbatpp *ca, struct window *w)
-{
-	const __u32 now_ms = w->now_us / 1000;
-
-	end_limited_slow_start(ca, w);
-	if (ca->phase == BEFORE_FIRST_SLOWDOWN) {
-		if (!in_slow_start(w) && !--ca->rounds)
-			slow_down(ca, w);
-	} else if (ca->phase == SLOW) {
-		add_time(ca, w);
-		if (!--ca->rounds) {
-			ca->phase = CLIMBING;
-			set_threshold(ca, w, ca->goal);
-		}
-	} else if (ca->phase == CLIMBING) {
-		if (uses_window(w))
-			add_time(ca, w);
-	} else if (ca->phase == RUNNING && !in_slow_start(w) &&
-		   (__s32)(now_ms - ca->next_slow_ms) >= 0) {
-		slow_down(ca, w);
-	}
-	begin_round(ca, w);
 }
 
 static __always_inline void end_climb(struct ledbatpp *ca,
@@ -314,15 +315,65 @@ static __always_inline void end_climb(struct ledbatpp *ca,
 	ca->phase = RUNNING;
 }
 
-/* Delay bounds each slow start. Return whether one goes on. */
-static __always_inline bool goes_on(struct ledbatpp *ca, struct window *w,
-				    __u32 delay_us)
+static __always_inline void end_round(struct ledbatpp *ca, struct window *w,
+				      __u32 delay_us)
 {
-	const __u32 bound_us = ca->phase == FIRST_SLOW_START ?
-			       TARGET_US / 4 * 3 : TARGET_US;
+	const __u32 now_ms = w->now_us / 1000;
 
-	if (in_slow_start(w) && delay_us > bound_us)
-		set_threshold(ca, w, w->cwnd);
+	end_limited_slow_start(ca, w, delay_us);
+	if (ca->phase == BEFORE_FIRST_SLOWDOWN) {
+		if (!in_slow_start(w) && !--ca->rounds)
+			slow_down(ca, w);
+	} else if (ca->phase == SLOW) {
+		add_time(ca, w);
+		if (!--ca->rounds) {
+			ca->phase = CLIMBING;
+			ca->rounds = ROUNDS;
+			set_threshold(ca, w, ca->goal);
+		}
+	} else if (ca->phase == CLIMBING) {
+		if (uses_window(w)) {
+			ca->rounds = ROUNDS;
+			add_time(ca, w);
+		} else if (!--ca->rounds) {
+			end_climb(ca, w);
+		}
+	} else if (ca->phase == RUNNING &&
+		   (!in_slow_start(w) || !uses_window(w)) &&
+		   (__s32)(now_ms - ca->next_slow_ms) >= 0) {
+		slow_down(ca, w);
+	}
+	begin_round(ca, w);
+}
+
+/*
+ * Note a delay. Return whether a round trip is over in which none was below the
+ * bound.
+ */
+static __always_inline bool stands(struct ledbatpp *ca, __u32 delay_us,
+				   __u32 bound_us, bool over)
+{
+	const bool below = ca->below || delay_us <= bound_us;
+
+	ca->below = below && !over;
+	return over && !below;
+}
+
+/* End the first slow start with the part of the window for the bound. */
+static __always_inline void take_back(struct ledbatpp *ca, struct window *w,
+				      __u32 delay_us)
+{
+	const __u64 part = (__u64)w->cwnd * (ca->base_us + BOUND_US) /
+			   ((__u64)ca->base_us + delay_us);
+	const __u64 half = min(w->cwnd, max(w->cwnd / 2, MIN_WINDOW));
+
+	w->cwnd = min(max(part, half), w->cwnd);
+	set_threshold(ca, w, w->cwnd);
+}
+
+/* Return whether a slow start goes on. */
+static __always_inline bool goes_on(struct ledbatpp *ca, struct window *w)
+{
 	if (in_slow_start(w))
 		return true;
 	if (ca->phase == FIRST_SLOW_START) {
@@ -381,24 +432,33 @@ static __always_inline void increase(struct ledbatpp *ca, struct window *w,
 static __always_inline void avoid(struct ledbatpp *ca, struct window *w)
 {
 	const __u32 delay_us = queuing_us(ca), divisor = gain_divisor(ca);
+	const __u32 bound_us = ca->phase == FIRST_SLOW_START ? BOUND_US :
+							       TARGET_US;
 	const bool over = (__s32)(w->una - ca->round_end) > 0;
+	const bool full = stands(ca, delay_us, bound_us, over);
 	bool slow_start;
 
 	if (over)
-		end_round(ca, w);
+		end_round(ca, w, delay_us);
 	if (ca->phase == SLOW) {
 		ca->credit_us = 0;
 		w->cwnd = SLOW_CWND;
 		return;
 	}
-	slow_start = goes_on(ca, w, delay_us);
-	if (delay_us > TARGET_US) {
-		if (over)
-			decrease(ca, w, delay_us, divisor);
-	} else if (uses_window(w)) {
-		const __u64 steps = slow_start ? w->cwnd : 1;
+	slow_start = goes_on(ca, w);
+	if (full && ca->phase == FIRST_SLOW_START) {
+		take_back(ca, w, delay_us);
+	} else if (full && delay_us > TARGET_US) {
+		decrease(ca, w, delay_us, divisor);
+	} else if (delay_us <= bound_us && uses_window(w)) {
+		__u64 step_us = TARGET_US;
 
-		increase(ca, w, steps * TARGET_US * w->acked / divisor);
+		if (slow_start)
+			step_us *= w->cwnd;
+		if (ca->phase == FIRST_SLOW_START &&
+		    delay_us > BOUND_US / SLOWER)
+			step_us /= SLOWER;
+		increase(ca, w, step_us * w->acked / divisor);
 	}
 }
 

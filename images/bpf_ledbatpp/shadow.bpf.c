@@ -101,9 +101,14 @@ SEC("kprobe/ledbatpp_pkts_acked")
 int BPF_KPROBE(pkts_acked, __u64 sk, const struct ack_sample *sample)
 {
 	struct shadow *shadow = bpf_map_lookup_elem(&shadows, &sk);
+	const struct acked acked = {
+		.packets = BPF_CORE_READ(sample, pkts_acked),
+		.rtt_us = BPF_CORE_READ(sample, rtt_us),
+		.in_flight = BPF_CORE_READ(sample, in_flight),
+	};
 
 	if (shadow)
-		take(&shadow->state, seen(sk), BPF_CORE_READ(sample, rtt_us));
+		take(&shadow->state, seen(sk), &acked);
 	return 0;
 }
 

@@ -14,8 +14,21 @@
  * ledbat takes one-way delays from TCP timestamps (RFC 7323): the difference of
  * the two stamps on an ACK is the delay of the forward path plus a constant,
  * the offset between the hosts' clocks, which the subtraction of the base delay
- * removes. Both hosts must stamp in the same unit. While they do not, or do not
- * stamp at all, the round-trip time replaces the one-way delay.
+ * removes. Both clocks must run alike. Until they are known to, and where the
+ * hosts do not stamp, the round-trip time replaces the one-way delay.
+ *
+ * The packets of a slow start leave in trains, twice as fast as the bottleneck
+ * takes them, so each train has a queue at its end that is gone before the next
+ * one comes. A slow start therefore pauses while the delay is above its bound,
+ * and ends after a round trip in which it was never below. It learns of a queue
+ * a round trip late, so the first one grows by a quarter from a quarter of the
+ * bound on, as HyStart++ does (RFC 9406).
+ *
+ * With two packets in flight, an ACK of one of them may have waited for the
+ * timer of the other host's delayed acknowledgements. What it shows beyond the
+ * bound of slow start does not count; while nothing else comes for a round trip
+ * the queue counts as empty, and the third packet that then leaves shows what
+ * the delay is.
  *
  * ledbatpp differs from RFC 6817 in these points:
  *
@@ -34,10 +47,14 @@
  *
  * - below TARGET the window grows by GAIN per RTT, whatever the distance; the
  *   formula for the decrease applies only above TARGET (section 4.3);
+ * - the first slow start leaves the part of its window that makes a queue of
+ *   3/4 of TARGET, but at least half: it has gone on for a round trip after
+ *   that delay was reached;
  * - every later slow start ends above TARGET: a climb, and what follows a
  *   timeout or idleness;
  * - a slow start also ends after two RTTs in which a socket buffer limits the
- *   flow and the window does not;
+ *   flow, the window does not, and a queue of more than 1/4 of TARGET stands;
+ * - a decrease needs a round trip that was above TARGET as a whole;
  * - decreases do not postpone the next slowdown;
  * - a loss during a slowdown halves the window that the flow climbs back to,
  *   and the slowdown goes on;
@@ -45,10 +62,15 @@
  *   it has recovered;
  * - a round trip adds at most twice the smoothed RTT to the length of a
  *   slowdown, and none to a climb while the application leaves part of the
- *   window unused.
+ *   window unused; two such round trips end the climb.
+ *
+ * A flow that never fills its window and makes no queue does not leave its
+ * first slow start, and so does not slow down.
  *
  * Both begin with two packets, and restart with two after idleness, where the
  * stack restarts (tcp_slow_start_after_idle).
+ *
+ * Copyright (C) 2026 The LEDBAT testbed developers
  */
 #include <linux/inet_diag.h>
 #include <linux/math64.h>
@@ -60,13 +82,15 @@
 #define LEDBAT_MAX_SLOTS	10	/* minutes of base delay */
 #define LEDBAT_MAX_FILTER	4	/* samples of current delay */
 
+#define LEDBAT_SLOWER		4	/* RFC 9406: CSS_GROWTH_DIVISOR */
+
 #define LEDBAT_MAX_RTT_US	((1U << 24) - 1)	/* in its field */
 
 /* the check of clocks */
 #define LEDBAT_CHECK_UNIT_US	BIT(14)
 #define LEDBAT_CHECK_UNITS	(2 * USEC_PER_SEC / LEDBAT_CHECK_UNIT_US)
-#define LEDBAT_MOST_TRUST	3	/* checks */
-#define LEDBAT_ENOUGH_TRUST	2	/* to return to one-way delays */
+#define LEDBAT_CLOCK_US		(20 * USEC_PER_MSEC)	/* a tick, and noise */
+#define LEDBAT_ENOUGH_TRUST	2	/* checks, for one-way delays */
 
 #define LEDBATPP_MAX_DIVISOR	16
 /* RTTs from slow start to the first slowdown, and of a slowdown */
@@ -114,14 +138,15 @@ struct ledbat {
 	u32	round_end;		/* snd_nxt when the current RTT began */
 	union {
 		struct {	/* ledbat */
-			u32	remote_stamp;	/* of the last check */
+			u32	ahead;		/* of the stamps, at least */
 			u32	rtt_us		: 24,	/* newest; 0: none */
 				allowed		: 4,	/* ALLOWED_INCREASE */
-				trust		: 2,	/* in remote stamps */
+				trust		: 2,	/* in stamps: checks */
 				checking	: 1,	/* clocks began */
 				slow_start	: 1;
 			u32	min_rtt_us	: 24,
-				min_rtt_minute	: 4;	/* modulo 16 */
+				min_rtt_minute	: 4,	/* modulo 16 */
+				halved		: 1;	/* in this RTT */
 		};
 		struct {	/* ledbatpp, in a slowdown */
 			u32	slow_us;	/* its length */
@@ -138,7 +163,7 @@ struct ledbat {
 		recent		: 3,	/* samples */
 		one_way		: 1,	/* what samples are; 0: round trips */
 		restarts	: 1,	/* from two packets */
-		halved		: 1;	/* ledbat: in this RTT, by delay */
+		below		: 1;	/* the bound, in this RTT */
 	u32	gain_ppm	: 20,	/* ledbat */
 		slot		: 4,
 		used		: 4,	/* slots; 0: no sample yet */
@@ -369,6 +394,33 @@ static u32 ledbat_queuing_us(const struct tcp_sock *tp, const struct ledbat *ca)
 	return min_t(u64, queuing_us, S32_MAX);
 }
 
+/* Delay above this ends a slow start. */
+static u32 ledbat_bound_us(const struct ledbat *ca)
+{
+	return ca->target_us / 4 * 3;
+}
+
+/* Whether an ACK may have waited for a timer, and shows too much to count. */
+static bool ledbat_is_held(const struct tcp_sock *tp, const struct ledbat *ca,
+			   const struct ack_sample *ack, u32 sample)
+{
+	const s32 queuing = sample - ledbat_base(ca);
+
+	return ack->pkts_acked == 1 &&
+	       ack->in_flight <= LEDBAT_SLOW_CWND * tp->mss_cache &&
+	       ca->used && queuing > 0 &&
+	       (u64)queuing * ledbat_unit_us(tp, ca) > ledbat_bound_us(ca);
+}
+
+static void ledbat_take_acked(const struct tcp_sock *tp, struct ledbat *ca,
+			      const struct ack_sample *ack, u32 sample)
+{
+	if (!ledbat_is_held(tp, ca, ack, sample))
+		ledbat_take(tp, ca, sample);
+	else if (!ca->recent)
+		ca->sample[ca->newest] = ledbat_base(ca);
+}
+
 /* Delays of one way and round trips are not compared. */
 static void ledbat_use_round_trips(const struct tcp_sock *tp, struct ledbat *ca)
 {
@@ -393,55 +445,62 @@ static void ledbat_use_one_way(const struct tcp_sock *tp, struct ledbat *ca)
 	ca->recent = 0;
 }
 
-/*
- * Whether the other host's stamps advance as fast as this host's clock, within
- * a factor of two. Units of 1 us, 1 ms, 4 ms and 10 ms differ by more than
- * that; a queue that fills or drains meanwhile makes less of a difference.
- */
-static bool ledbat_clocks_agree(u64 remote_us, u64 local_us)
+/* How far this host's clock is ahead of the other's, in the unit of stamps. */
+static u32 ledbat_clock_ahead(const struct tcp_sock *tp)
 {
-	return remote_us > local_us / 2 && remote_us < local_us * 2;
+	return (u32)div_u64(tp->tcp_mstamp, ledbat_stamp_unit_us(tp)) -
+	       tp->rx_opt.rcv_tsval;
 }
 
 /*
- * Stamps that have advanced as they should are trusted for a while: ACKs that
- * wait somewhere for seconds, and then come together, spoil two checks. Until
- * then the first check that fails decides, and two in a row bring stamps back.
+ * Whether stamps advance as this host's clock does. They come later where the
+ * path of ACKs has a queue, which the round trip shows as well; beyond that,
+ * `behind_us` is what the other clock has lost since it was compared first, or
+ * what its unit makes of it. A slow clock would hide a queue. A fast one only
+ * makes the delay that of the round trip, and may gain a second at a time.
  */
+static bool ledbat_clocks_agree(const struct ledbat *ca, s64 behind_us)
+{
+	const u32 queue_us = ca->one_way ? ledbat_round_trip_growth(ca) : 0;
+
+	return behind_us <= LEDBAT_CLOCK_US + queue_us &&
+	       behind_us >= -(s64)USEC_PER_SEC;
+}
+
 static void ledbat_judge_clock(const struct tcp_sock *tp, struct ledbat *ca,
-			       bool agrees)
+			       u32 ahead)
 {
-	if (agrees) {
-		ca->trust = min(ca->trust + 1, LEDBAT_MOST_TRUST);
-		if (!ca->one_way && ca->trust >= LEDBAT_ENOUGH_TRUST)
-			ledbat_use_one_way(tp, ca);
-	} else if (!ca->one_way) {
+	const s64 behind = (s32)(ahead - ca->ahead);
+
+	if (!ledbat_clocks_agree(ca, behind * ledbat_stamp_unit_us(tp))) {
+		ca->ahead = ahead;
 		ca->trust = 0;
-	} else if (ca->trust) {
-		ca->trust--;
-	} else {
-		ledbat_use_round_trips(tp, ca);
+		if (ca->one_way)
+			ledbat_use_round_trips(tp, ca);
+		return;
 	}
+	if (behind < 0)
+		ca->ahead = ahead;
+	if (ca->trust < LEDBAT_ENOUGH_TRUST)
+		ca->trust++;
+	if (!ca->one_way && ca->trust == LEDBAT_ENOUGH_TRUST)
+		ledbat_use_one_way(tp, ca);
 }
 
-/* Every two seconds. */
+/* Every two seconds, with an ACK that has a round-trip time. */
 static void ledbat_check_clock(const struct tcp_sock *tp, struct ledbat *ca)
 {
 	const u16 now = ledbat_check_time(tp);
 	const u16 passed = now - ca->checked;
-	const u32 stamp = tp->rx_opt.rcv_tsval;
-	const u64 remote_us = (u64)(stamp - ca->remote_stamp) *
-			      ledbat_stamp_unit_us(tp);
 
 	if (ca->checking) {
 		if (passed < LEDBAT_CHECK_UNITS)
 			return;
-		ledbat_judge_clock(tp, ca,
-				   ledbat_clocks_agree(remote_us, passed *
-						       LEDBAT_CHECK_UNIT_US));
+		ledbat_judge_clock(tp, ca, ledbat_clock_ahead(tp));
+	} else {
+		ca->checking = 1;
+		ca->ahead = ledbat_clock_ahead(tp);
 	}
-	ca->checking = 1;
-	ca->remote_stamp = stamp;
 	ca->checked = now;
 }
 
@@ -461,10 +520,12 @@ static void ledbat_forget_stale(const struct tcp_sock *tp, struct ledbat *ca)
  * An ACK without a stamp: the hosts did not agree on stamps, or something on
  * the path has begun to remove them.
  */
-static void ledbat_check_stamps(const struct tcp_sock *tp, struct ledbat *ca)
+static void ledbat_check_stamps(const struct tcp_sock *tp, struct ledbat *ca,
+				const struct ack_sample *sample)
 {
 	if (tp->rx_opt.saw_tstamp) {
-		ledbat_check_clock(tp, ca);
+		if (sample->rtt_us > 0)
+			ledbat_check_clock(tp, ca);
 		return;
 	}
 	ca->checking = 0;
@@ -483,7 +544,7 @@ static void ledbatpp_pkts_acked(struct sock *sk,
 			  min_t(u32, (tp->srtt_us >> 3 >> 10) + 1, U16_MAX));
 	/* the stack measures no RTT on a retransmission */
 	if (sample->rtt_us > 0)
-		ledbat_take(tp, ca, sample->rtt_us);
+		ledbat_take_acked(tp, ca, sample, sample->rtt_us);
 }
 
 /*
@@ -499,7 +560,7 @@ static void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	if (sample->rtt_us > 0)
 		ledbat_take_round_trip(tp, ca, sample->rtt_us);
 	if (sample->pkts_acked)
-		ledbat_check_stamps(tp, ca);
+		ledbat_check_stamps(tp, ca, sample);
 	if (!ca->one_way) {
 		ledbatpp_pkts_acked(sk, sample);
 		return;
@@ -507,7 +568,7 @@ static void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	ledbat_drop_stale(ca, ledbat_now(tp),
 			  min_t(u32, (tp->srtt_us >> 3 >> 10) + 1, U16_MAX));
 	if (sample->pkts_acked && tp->rx_opt.rcv_tsecr)
-		ledbat_take(tp, ca, ledbat_stamp_difference(tp));
+		ledbat_take_acked(tp, ca, sample, ledbat_stamp_difference(tp));
 }
 
 /* Window */
@@ -585,6 +646,41 @@ static bool ledbat_round_over(const struct tcp_sock *tp,
 	return after(tp->snd_una, ca->round_end);
 }
 
+/*
+ * Note a delay. Return whether a round trip is over in which none was below the
+ * bound.
+ */
+static bool ledbat_stands(struct ledbat *ca, u32 queuing_us, u32 bound_us,
+			  bool round_over)
+{
+	bool stands;
+
+	ca->below |= queuing_us <= bound_us;
+	stands = round_over && !ca->below;
+	if (round_over)
+		ca->below = 0;
+	return stands;
+}
+
+/* Whether the first slow start goes on with part of its growth. */
+static bool ledbat_nears_bound(const struct ledbat *ca, u32 queuing_us)
+{
+	return queuing_us > ledbat_bound_us(ca) / LEDBAT_SLOWER;
+}
+
+/* End a slow start with the part of the window that the bound allows. */
+static void ledbat_take_back(struct sock *sk, u32 base_us, u32 queuing_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
+	const u32 cwnd = tcp_snd_cwnd(tp);
+	const u32 part = div_u64((u64)cwnd * (base_us + ledbat_bound_us(ca)),
+				 base_us + queuing_us);
+
+	tcp_snd_cwnd_set(tp, clamp(part, ledbat_halved(ca, cwnd), cwnd));
+	ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
+}
+
 static u32 ledbat_ssthresh(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -652,37 +748,43 @@ static s64 ledbat_gain_us(const struct ledbat *ca, u32 queuing_us, u32 acked)
 	return step_us < 0 ? -size_us : size_us;
 }
 
-/*
- * Slow start, where it is switched on, ends before the queue is at the target:
- * as in LEDBAT++ at 3/4 of it. That delay is of the window one round trip ago,
- * half of today's.
- */
+/* Slow start, where it is switched on, ends at 3/4 of TARGET, as LEDBAT++'s. */
 static void ledbat_bound_slow_start(struct sock *sk, u32 queuing_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
+	const bool round_over = ledbat_round_over(tp, ca);
+	const bool stands = ledbat_stands(ca, queuing_us, ledbat_bound_us(ca),
+					  round_over);
 
-	if (ca->slow_start && tcp_in_slow_start(tp) &&
-	    queuing_us > ca->target_us / 4 * 3) {
-		tcp_snd_cwnd_set(tp, ledbat_halved(ca, tcp_snd_cwnd(tp)));
-		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
-		ca->halved = 1;
-		ca->round_end = tp->snd_nxt;
-	} else if (ledbat_round_over(tp, ca)) {
+	if (round_over) {
 		ca->halved = 0;
+		ca->round_end = tp->snd_nxt;
+	}
+	if (stands && ca->slow_start && tcp_in_slow_start(tp)) {
+		ledbat_take_back(sk, ca->min_rtt_us, queuing_us);
+		ca->halved = 1;
 	}
 }
 
 /* Return what is left of `acked` for congestion avoidance. */
-static u32 ledbat_slow_start(struct sock *sk, u32 acked)
+static u32 ledbat_slow_start(struct sock *sk, u32 acked, u32 queuing_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	const struct ledbat *ca = inet_csk_ca(sk);
 
 	if (!tcp_in_slow_start(tp))
 		return acked;
-	if (ca->slow_start)
-		return tcp_is_cwnd_limited(sk) ? tcp_slow_start(tp, acked) : 0;
+	if (ca->slow_start) {
+		if (queuing_us > ledbat_bound_us(ca) ||
+		    !tcp_is_cwnd_limited(sk))
+			return 0;
+		if (!ledbat_nears_bound(ca, queuing_us))
+			return tcp_slow_start(tp, acked);
+		ledbat_add_credit(sk, (s64)ca->target_us * tcp_snd_cwnd(tp) *
+				      acked / LEDBAT_SLOWER);
+		return 0;
+	}
 	/*
 	 * the stack or an earlier control left this threshold; in a recovery
 	 * the window moves towards it
@@ -700,7 +802,7 @@ static void ledbat_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	u32 allowed;
 
 	ledbat_bound_slow_start(sk, queuing_us);
-	acked = ledbat_slow_start(sk, acked);
+	acked = ledbat_slow_start(sk, acked, queuing_us);
 	if (!acked)
 		return;
 	ledbat_add_credit(sk, ledbat_gain_us(ca, queuing_us, acked));
@@ -750,7 +852,9 @@ static void ledbatpp_slow_down(struct sock *sk)
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	ledbatpp_enter(ca, LEDBATPP_SLOW, LEDBATPP_ROUNDS);
-	ca->goal = max_t(u32, tcp_snd_cwnd(tp), LEDBAT_SLOW_CWND);
+	/* an application that limits the flow may have left a slow start */
+	ca->goal = max3(tcp_snd_cwnd(tp), tp->snd_ssthresh,
+			(u32)LEDBAT_SLOW_CWND);
 	ca->slow_us = 0;
 	ca->lost = 0;
 	ledbat_set_threshold(sk, LEDBAT_SLOW_CWND);
@@ -765,50 +869,21 @@ static void ledbatpp_add_time(const struct tcp_sock *tp, struct ledbat *ca)
 
 /*
  * A socket buffer, of either host, may hold less than the window; then neither
- * a loss nor delay need end a slow start.
+ * a loss nor delay need end a slow start. Without a queue none need end it.
  */
-static void ledbatpp_end_limited_slow_start(struct sock *sk, u32 acked)
+static void ledbatpp_end_limited_slow_start(struct sock *sk, u32 acked,
+					    u32 queuing_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	if (!tcp_in_slow_start(tp) || ledbat_uses_window(tp, acked) ||
-	    tp->chrono_type <= TCP_CHRONO_BUSY) {
+	    tp->chrono_type <= TCP_CHRONO_BUSY ||
+	    queuing_us <= ca->target_us / 4) {
 		ca->limited = 0;
 	} else if (++ca->limited == LEDBATPP_LIMITED_ROUNDS) {
 		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
 	}
-}
-
-static void ledbatpp_end_round(struct sock *sk, u32 acked)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	struct ledbat *ca = inet_csk_ca(sk);
-
-	ledbatpp_end_limited_slow_start(sk, acked);
-	switch (ca->phase) {
-	case LEDBATPP_BEFORE_FIRST_SLOWDOWN:
-		if (!tcp_in_slow_start(tp) && !--ca->rounds)
-			ledbatpp_slow_down(sk);
-		break;
-	case LEDBATPP_SLOW:
-		ledbatpp_add_time(tp, ca);
-		if (!--ca->rounds) {
-			ca->phase = LEDBATPP_CLIMBING;
-			ledbat_set_threshold(sk, ca->goal);
-		}
-		break;
-	case LEDBATPP_CLIMBING:
-		if (ledbat_uses_window(tp, acked))
-			ledbatpp_add_time(tp, ca);
-		break;
-	case LEDBATPP_RUNNING:
-		if ((s32)(ledbat_now_ms(tp) - ca->next_slow_ms) >= 0 &&
-		    !tcp_in_slow_start(tp))
-			ledbatpp_slow_down(sk);
-		break;
-	}
-	ledbatpp_begin_round(tp, ca);
 }
 
 static void ledbatpp_end_climb(const struct tcp_sock *tp, struct ledbat *ca)
@@ -822,17 +897,48 @@ static void ledbatpp_end_climb(const struct tcp_sock *tp, struct ledbat *ca)
 	ca->phase = LEDBATPP_RUNNING;
 }
 
-/* Delay bounds each slow start. Return whether one goes on. */
-static bool ledbatpp_in_slow_start(struct sock *sk, u32 queuing_us)
+static void ledbatpp_end_round(struct sock *sk, u32 acked, u32 queuing_us)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
-	u32 bound_us = ca->target_us;
+	const bool uses_window = ledbat_uses_window(tp, acked);
 
-	if (ca->phase == LEDBATPP_FIRST_SLOW_START)
-		bound_us = ca->target_us / 4 * 3;
-	if (tcp_in_slow_start(tp) && queuing_us > bound_us)
-		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
+	ledbatpp_end_limited_slow_start(sk, acked, queuing_us);
+	switch (ca->phase) {
+	case LEDBATPP_BEFORE_FIRST_SLOWDOWN:
+		if (!tcp_in_slow_start(tp) && !--ca->rounds)
+			ledbatpp_slow_down(sk);
+		break;
+	case LEDBATPP_SLOW:
+		ledbatpp_add_time(tp, ca);
+		if (!--ca->rounds) {
+			ledbatpp_enter(ca, LEDBATPP_CLIMBING, LEDBATPP_ROUNDS);
+			ledbat_set_threshold(sk, ca->goal);
+		}
+		break;
+	case LEDBATPP_CLIMBING:
+		if (uses_window) {
+			ca->rounds = LEDBATPP_ROUNDS;
+			ledbatpp_add_time(tp, ca);
+		} else if (!--ca->rounds) {
+			ledbatpp_end_climb(tp, ca);
+		}
+		break;
+	case LEDBATPP_RUNNING:
+		if ((s32)(ledbat_now_ms(tp) - ca->next_slow_ms) >= 0 &&
+		    (!tcp_in_slow_start(tp) || !uses_window))
+			ledbatpp_slow_down(sk);
+		break;
+	}
+	ledbatpp_begin_round(tp, ca);
+}
+
+/* Return whether a slow start goes on. */
+static bool ledbatpp_in_slow_start(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
+
 	if (tcp_in_slow_start(tp))
 		return true;
 	if (ca->phase == LEDBATPP_FIRST_SLOW_START) {
@@ -913,24 +1019,31 @@ static void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	struct ledbat *ca = inet_csk_ca(sk);
 	const u32 queuing_us = ledbat_queuing_us(tp, ca);
 	const u32 divisor = ledbatpp_divisor(ca);
+	const u32 bound_us = ca->phase == LEDBATPP_FIRST_SLOW_START ?
+			     ledbat_bound_us(ca) : ca->target_us;
 	const bool round_over = ledbat_round_over(tp, ca);
+	const bool stands = ledbat_stands(ca, queuing_us, bound_us, round_over);
 	u64 step_us = ca->target_us;
 	bool slow_start;
 
 	if (round_over)
-		ledbatpp_end_round(sk, acked);
+		ledbatpp_end_round(sk, acked, queuing_us);
 	if (ca->phase == LEDBATPP_SLOW) {
 		ca->credit_us = 0;
 		tcp_snd_cwnd_set(tp, LEDBAT_SLOW_CWND);
 		return;
 	}
-	slow_start = ledbatpp_in_slow_start(sk, queuing_us);
-	if (queuing_us > ca->target_us) {
-		if (round_over)
-			ledbatpp_decrease(sk, queuing_us, divisor);
-	} else if (ledbat_uses_window(tp, acked)) {
+	slow_start = ledbatpp_in_slow_start(sk);
+	if (stands && ca->phase == LEDBATPP_FIRST_SLOW_START) {
+		ledbat_take_back(sk, ledbat_base(ca), queuing_us);
+	} else if (stands && queuing_us > ca->target_us) {
+		ledbatpp_decrease(sk, queuing_us, divisor);
+	} else if (queuing_us <= bound_us && ledbat_uses_window(tp, acked)) {
 		if (slow_start)
 			step_us *= tcp_snd_cwnd(tp);
+		if (ca->phase == LEDBATPP_FIRST_SLOW_START &&
+		    ledbat_nears_bound(ca, queuing_us))
+			step_us /= LEDBAT_SLOWER;
 		ledbat_add_credit(sk, div_u64(step_us * acked, divisor));
 	}
 }
@@ -968,7 +1081,6 @@ static void ledbat_init(struct sock *sk)
 	ca->slow_start = ledbat_setting_of(sk, LEDBAT_SLOW_START);
 	ca->gain_ppm = ledbat_setting_of(sk, LEDBAT_GAIN_PPM);
 	ca->allowed = ledbat_setting_of(sk, LEDBAT_ALLOWED_INCREASE);
-	ca->one_way = 1;
 	/* during a recovery the window moves towards the threshold */
 	if (!ca->slow_start && inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder)
 		ledbat_lower_threshold(sk);
@@ -1092,5 +1204,5 @@ MODULE_ALIAS("tcp_ledbatpp");
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.6.0");
+MODULE_VERSION("0.7.0");
 MODULE_DESCRIPTION("LEDBAT and LEDBAT++ congestion control");

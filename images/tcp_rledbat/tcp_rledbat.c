@@ -11,15 +11,17 @@
  * A new echo of one of this host's time stamps gives a round-trip time. The
  * smallest of the newest four less the smallest of ten minutes is the queuing
  * delay. A segment that fills a hole and was stamped later than what came
- * before it was sent again, so one was lost. The stack never takes back what
- * it has offered, so a decrease comes as data does, and the next decrease
- * waits for that.
+ * before it was sent again, so one was lost. What has been offered is never
+ * taken back (RFC 9840, section 4.1.1), so a decrease comes as data does, and
+ * the next decrease waits for that.
  *
  * As LEDBAT++ has it, a flow slows down to two packets for two round trips now
  * and then, a tenth of its time, so that it and others see the empty path.
  *
  * Chosen here: a flow grows only while it uses half its window. SO_RCVLOWAT has
  * no effect: with it, segments would come unseen.
+ *
+ * Copyright (C) 2026 The LEDBAT testbed developers
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -246,13 +248,15 @@ static void rledbat_follow_delay(struct sock *sk, u32 bytes)
 	ca->window += max_t(u32, div_u64(step, share), 1);
 }
 
+/* With tcp_shrink_window the stack offers no more than the clamp, at once. */
 static void rledbat_offer(struct sock *sk)
 {
 	const struct rledbat *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	const u32 offer = max(ca->window, tcp_receive_window(tp));
 
-	WRITE_ONCE(tp->window_clamp, ca->window);
-	tp->rcv_ssthresh = min(tp->rcv_ssthresh, ca->window);
+	WRITE_ONCE(tp->window_clamp, offer);
+	tp->rcv_ssthresh = min(tp->rcv_ssthresh, offer);
 	WRITE_ONCE(sk->sk_rcvlowat, 1);
 }
 
@@ -404,5 +408,5 @@ module_exit(rledbat_unregister);
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.2");
+MODULE_VERSION("0.1.3");
 MODULE_DESCRIPTION("rLEDBAT: background downloads, by the receiver's window");

@@ -4,6 +4,8 @@
  * loaded instead of it: the sockets are pieces of memory in which the tests set
  * what the stack would set, by the rules of Linux's tcp_input.c. The first
  * sequence number of each is another.
+ *
+ * Copyright (C) 2026 The LEDBAT testbed developers
  */
 #include "tcp_rledbat.c"
 
@@ -65,7 +67,9 @@ static struct sock *new_socket(struct kunit *test)
 	tp->tcp_usec_ts = 1;
 	tp->tcp_mstamp = 10 * USEC_PER_SEC;
 	tp->rcv_nxt = next_sequence();
+	/* all that was offered has come */
 	tp->rcv_wnd = BUFFER;
+	tp->rcv_wup = tp->rcv_nxt - BUFFER;
 	tp->window_clamp = BUFFER;
 	tp->rcv_ssthresh = BUFFER;
 	/* of the handshake */
@@ -275,6 +279,29 @@ static void decreases_in_proportion(struct kunit *test)
 	before = packets(sk);
 	segments(sk, 2, TARGET + TARGET / 10);
 	KUNIT_EXPECT_EQ(test, packets(sk), before - before / 10);
+}
+
+/* Under tcp_shrink_window the stack offers what the module says, at once. */
+static void takes_nothing_back(struct kunit *test)
+{
+	struct sock *sk = old_download(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+	const u32 count = packets(sk);
+	u32 edge, i;
+
+	/* tcp_grow_window() */
+	tp->rcv_ssthresh = tp->window_clamp;
+	tp->rcv_wnd = tp->window_clamp;
+	tp->rcv_wup = tp->rcv_nxt;
+	for (i = 0; i < count + 4; i++) {
+		edge = tp->rcv_wup + tp->rcv_wnd;
+		segments(sk, 1, 10 * TARGET);
+		tp->rcv_wnd = min(tp->window_clamp, tp->rcv_ssthresh);
+		tp->rcv_wup = tp->rcv_nxt;
+		KUNIT_EXPECT_FALSE(test, before(tp->rcv_wup + tp->rcv_wnd,
+						edge));
+	}
+	KUNIT_EXPECT_LE(test, packets(sk), count / 2 + 1);
 }
 
 static void halves_at_most(struct kunit *test)
@@ -664,6 +691,7 @@ static struct kunit_case rledbat_cases[] = {
 	CASE("download-ends-slow-start-before-the-target",
 	     ends_slow_start_before_the_target),
 	CASE("download-decreases-in-proportion", decreases_in_proportion),
+	CASE("download-takes-nothing-back", takes_nothing_back),
 	CASE("download-halves-at-most", halves_at_most),
 	CASE("download-counts-milliseconds", counts_milliseconds),
 	CASE("download-measures-the-first-echo-only",
