@@ -248,13 +248,24 @@ static void rledbat_follow_delay(struct sock *sk, u32 bytes)
 	ca->window += max_t(u32, div_u64(step, share), 1);
 }
 
-/* With tcp_shrink_window the stack offers no more than the clamp, at once. */
+/* Whether the stack offers no more than the clamp at once (Linux 6.6). */
+static bool rledbat_may_shrink(const struct sock *sk)
+{
+#ifndef RLEDBAT_NO_SHRINK_WINDOW
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_shrink_window);
+#else
+	return false;
+#endif
+}
+
 static void rledbat_offer(struct sock *sk)
 {
 	const struct rledbat *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	const u32 offer = max(ca->window, tcp_receive_window(tp));
+	u32 offer = ca->window;
 
+	if (rledbat_may_shrink(sk))
+		offer = max(offer, tcp_receive_window(tp));
 	WRITE_ONCE(tp->window_clamp, offer);
 	tp->rcv_ssthresh = min(tp->rcv_ssthresh, offer);
 	WRITE_ONCE(sk->sk_rcvlowat, 1);

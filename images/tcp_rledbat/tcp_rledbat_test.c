@@ -67,9 +67,7 @@ static struct sock *new_socket(struct kunit *test)
 	tp->tcp_usec_ts = 1;
 	tp->tcp_mstamp = 10 * USEC_PER_SEC;
 	tp->rcv_nxt = next_sequence();
-	/* all that was offered has come */
 	tp->rcv_wnd = BUFFER;
-	tp->rcv_wup = tp->rcv_nxt - BUFFER;
 	tp->window_clamp = BUFFER;
 	tp->rcv_ssthresh = BUFFER;
 	/* of the handshake */
@@ -289,6 +287,7 @@ static void takes_nothing_back(struct kunit *test)
 	const u32 count = packets(sk);
 	u32 edge, i;
 
+	init_net.ipv4.sysctl_tcp_shrink_window = 1;
 	/* tcp_grow_window() */
 	tp->rcv_ssthresh = tp->window_clamp;
 	tp->rcv_wnd = tp->window_clamp;
@@ -302,6 +301,7 @@ static void takes_nothing_back(struct kunit *test)
 						edge));
 	}
 	KUNIT_EXPECT_LE(test, packets(sk), count / 2 + 1);
+	init_net.ipv4.sysctl_tcp_shrink_window = 0;
 }
 
 static void halves_at_most(struct kunit *test)
