@@ -93,7 +93,7 @@ class Call:
         asked = ", ".join(self._workflow.dag_settings.targets) or REPRODUCE
         said = f"{asked}: {_amount(all_runs)}"
         if len(left) < len(all_runs):
-            said += f"; {len(all_runs) - len(left)} are done and kept, unless their files have changed"
+            said += f"; done and kept, if as they were: {plural(len(all_runs) - len(left), 'run')}"
         if left:
             takes = about(expected_s(sum(map(weight, left.values())), self._workflow.cores))
             said += f"; to do: {_amount(left)}, {takes} on {plural(self._workflow.cores, 'core')}"

@@ -73,7 +73,7 @@ def test_studies_and_experiments_are_targets(pipeline: Any) -> None:
             ["--", "icccn-fig2a-ledbat-vs-tpc"],
             "found 'icccn-fig2a-ledbat-vs-tpc'; allowed: .*icccn-fig2a-ledbat-vs-tcp",
         ),
-        (["--", "repoduce"], "found 'repoduce'; allowed: .*did you mean reproduce"),
+        (["--", "reproduec"], "found 'repoduce'; allowed: .*did you mean reproduce"),
         (["--", "icccm"], "found 'icccm'; allowed: .*did you mean icccn"),
         (["--config", "size=full"], "'full' is not one of .*complete.*quick"),
         (["--config", "studies=[iccn]"], "studies: found 'iccn'; allowed: .*icccn"),
@@ -96,8 +96,7 @@ def test_a_call_says_what_it_costs_and_what_is_kept(small: Any) -> None:
     assert re.search(said, small(code=-signal.SIGKILL, KILL_AT="toy-two/case=b/2"))
     done = len(small.done_seeds())
     assert 0 < done < 7
-    kept = "is done and kept" if done == 1 else "are done and kept"
-    assert f"reproduce: 7 runs of 0.0 virtual hours; {done} {kept}" in small()
+    assert f"reproduce: 7 runs of 0.0 virtual hours; done and kept, if as they were: {done} run" in small()
     assert small.done_seeds() == ALL_RUNS
 
 
@@ -367,7 +366,7 @@ def test_a_wrong_scenario_is_told_before_anything_runs(small: Any) -> None:
 
 def test_a_study_without_scenarios_is_told(small: Any) -> None:
     (small.folder / "workflows/config.yaml").write_text("studies: [toys]\n")
-    assert "study 'toys' has no scenario in workflows/studies/toys" in small(code=1)
+    assert "workflows/config.yaml: studies: found 'toys'; allowed: toy\n" in small(code=1)
 
 
 @pytest.mark.parametrize(
@@ -425,7 +424,7 @@ def test_with_an_empty_cache_quick_builds_what_its_runs_need_and_nothing_else(pi
     built = set(re.findall(r"^ +output: results/sources/images/(\S+)\.json$", planned, re.MULTILINE))
     plans = [file.read_text().splitlines()[1:] for file in (pipeline.folder / ".snakemake/plans").iterdir()]
     cells = [json.loads(line) for lines in plans for line in lines]
-    needed = {name for cell in cells if cell.get("size", "quick") == "quick" for name in cell.get("programs", ())}
+    needed = {name for cell in cells if cell["study"] != "today" for name in cell.get("programs", ())}
     assert built == {index.BOOT, *needed}
     assert "rule module_tests" not in planned
 
