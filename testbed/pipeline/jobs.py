@@ -133,8 +133,9 @@ class Jobs:
         return self.priority_of_experiment(wildcards) + int(sum(self.weights(wildcards).values()))
 
     def priority_of_experiment(self, wildcards: Wildcards) -> int:
-        """Return what lets all that belongs to the first experiment begin before others' runs."""
-        return FIRST if wildcards.experiment == self._first else 0
+        """Return what lets all that the claims of the first experiment read begin before others' runs."""
+        claims = self._plan(wildcards).studies.claims
+        return FIRST if wildcards.experiment in claims.get(self._first, {"needs": []})["needs"] else 0
 
     def priority_of_target(self, wildcards: Wildcards) -> int:
         """Return what lets measurements and report of the first experiment begin before further runs."""

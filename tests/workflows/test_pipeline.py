@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from images import index
+from tests.workflows.conftest import claims, scenario
 
 ROOT = Path(__file__).parents[2]
 
@@ -427,6 +428,17 @@ def test_with_an_empty_cache_quick_builds_what_its_runs_need_and_nothing_else(pi
     needed = {name for cell in cells if cell["study"] != "today" for name in cell.get("programs", ())}
     assert built == {index.BOOT, *needed}
     assert "rule module_tests" not in planned
+
+
+def test_what_the_first_experiment_reads_comes_before_the_others_run_too(small: Any) -> None:
+    config, study = small.folder / "workflows/config.yaml", small.folder / "workflows/studies/toy"
+    config.write_text(f"{config.read_text()}first: toy-two\n")  # its claim reads toy-one
+    (study / "long.yaml").write_text(scenario("toy-long", "cases: {long: {duration: 9s}}\n"))
+    (study / "long.claims.yaml").write_text(claims("toy-long", "measure: jain()"))
+    small()
+    calls = small.calls()
+    first = next(number for number, call in enumerate(calls) if call.startswith("analysis report"))
+    assert first < min(number for number, call in enumerate(calls) if "case=long" in call)
 
 
 def test_the_first_experiment_and_its_page_come_before_the_others_run(small: Any) -> None:
