@@ -26,6 +26,7 @@ from testbed import jobs, notes, unplanned
 _REFUSED: Final = re.compile("[{}\ud800-\udfff]")
 _LONGEST_NAME_BYTES: Final = 255
 _BACKEND: Final = "virtual"
+_UNUSED: Final = "unused-runs"
 _COLUMNS: Final = "analysis.capture.columns"
 _COLUMNS_NOTE: Final = Path("sources/columns")
 
@@ -88,8 +89,9 @@ def planned(scenarios: Sequence[Path]) -> list[Wanted]:
 
 
 def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = ()) -> int:
-    """Carry out the runs of a folder that are missing, damaged, failed, or older than the code; remove all others.
+    """Carry out the runs of a folder that are missing, damaged, failed, or older than the code.
 
+    Runs that are not wanted, which would be measured with the others, lie in `unused-runs` until a call wants them.
     What a folder of `beside` has of them, below the name of the same study, is copied from there. If interrupted, ends
     them. Returns 0, although runs may have failed, or the status of a build that failed.
 
@@ -103,7 +105,7 @@ def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = ()) ->
         command = [sys.executable, "-P", "-m", "images", *(programs or ["--boot"])]
         if status := subprocess.run(command, check=False).returncode:
             return status
-    unplanned.remove(runs.glob("*/*"), {run_folder(runs, one.cell, seed) for one in wanted for seed in one.seeds})
+    _set_aside(folder, {run_folder(runs, one.cell, seed) for one in wanted for seed in one.seeds})
     for other in beside:
         _take_over(other.absolute(), folder, wanted)
     due = [(one.planned, tuple(one.seeds)) for one in _due(folder, wanted)]
@@ -123,6 +125,23 @@ def unbuilt(wanted: Sequence[Wanted]) -> list[str]:
     """Name what `need` has to build first, since it is not built from the sources as they are now."""
     programs = {name for one in wanted for name in one.planned["programs"]}
     return [name for name in (index.BOOT, *sorted(programs)) if not index.path(default_root(), name).exists()]
+
+
+def _set_aside(folder: Path, wanted: set[Path]) -> None:
+    """Move runs that are not wanted out of the way, and back those that are wanted again."""
+    runs, unused = folder / "runs", folder / _UNUSED
+    for run in list(unplanned.among(runs.glob("*/*"), wanted)):
+        _move(run, unused / run.relative_to(runs))
+    for run in sorted(wanted):
+        kept = unused / run.relative_to(runs)
+        if kept.exists() and not run.exists():
+            _move(kept, run)
+
+
+def _move(run: Path, into: Path) -> None:
+    shutil.rmtree(into, ignore_errors=True)
+    into.parent.mkdir(parents=True, exist_ok=True)
+    run.rename(into)
 
 
 def _take_over(other: Path, folder: Path, wanted: Sequence[Wanted]) -> None:

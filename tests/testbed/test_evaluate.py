@@ -355,11 +355,7 @@ def test_a_control_that_never_backs_off_fails_its_rows(
     assert invalid(folder, "index.html") == ""
 
 
-def test_runs_of_the_baseline_are_taken_from_other_evaluations(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Except for damaged ones."""
-    scenario = """\
+FEW = """\
 experiment: few
 title: One flow
 topology: {name: dumbbell, pairs: 1}
@@ -370,9 +366,15 @@ matrix: {client: [tcp-cubic, OTHER]}
 duration: 2s
 seeds: {complete: 2}
 """
+
+
+def test_runs_of_the_baseline_are_taken_from_other_evaluations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Except for damaged ones."""
     folders = [tmp_path / name for name in ("tcp-reno", "tcp-vegas", "tcp-bbr")]
     for folder in folders:
-        own_study.write(folder, "evaluate", {"few.yaml": scenario.replace("OTHER", folder.name)})
+        own_study.write(folder, "evaluate", {"few.yaml": FEW.replace("OTHER", folder.name)})
     reno, vegas, bbr = folders
     own_study.carry_out(reno)
     capsys.readouterr()
@@ -390,6 +392,30 @@ seeds: {complete: 2}
     own_study.carry_out(bbr, [reno])
     assert "Took" not in capsys.readouterr().err
     assert (reno / "sources/columns").read_text() == "of other code"
+
+
+def test_a_narrower_call_keeps_the_runs_of_a_wider_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def study(*names: str, seeds: int) -> dict[str, str]:
+        return {
+            f"{name}.yaml": FEW.replace("few", name).replace("OTHER", "tcp-reno").replace("2}", f"{seeds}}}")
+            for name in names
+        }
+
+    def finished() -> dict[Path, int]:
+        return {file.relative_to(tmp_path): file.stat().st_ino for file in tmp_path.glob("runs/*/*/*/*/run.json")}
+
+    def call(texts: dict[str, str]) -> str:
+        own_study.write(tmp_path, "evaluate", texts)
+        own_study.carry_out(tmp_path)
+        return capsys.readouterr().err
+
+    call(study("one", "two", seeds=2))
+    wide = finished()
+    assert len(wide) == 8
+    assert "run 1/" not in call(study("one", seeds=1))
+    assert len(finished()) == 2
+    assert "run 1/" not in call(study("one", "two", seeds=2))
+    assert finished() == wide
 
 
 @pytest.fixture
