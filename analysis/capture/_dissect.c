@@ -46,7 +46,9 @@ static PyObject *headers(PyObject *Py_UNUSED(module), PyObject *args)
 {
 	unsigned int ticks, link;
 	int blocks, swapped;
-	struct headers h = { 0 };
+	static const struct headers nothing;
+	struct headers *h;
+	PyObject *state;
 
 	if (!PyArg_ParseTuple(args, "ppII:headers", &blocks, &swapped, &ticks, &link))
 		return NULL;
@@ -54,10 +56,14 @@ static PyObject *headers(PyObject *Py_UNUSED(module), PyObject *args)
 		PyErr_SetString(PyExc_ValueError, "ticks must be 1000000 or 1000000000");
 		return NULL;
 	}
-	h.blocks = (uint32_t)blocks;
-	h.swapped = (uint32_t)swapped;
-	h.interface[0] = (struct interface){ .ticks = ticks, .link = link };
-	return PyByteArray_FromStringAndSize((const char *)&h, sizeof(h));
+	state = PyByteArray_FromStringAndSize((const char *)&nothing, sizeof(nothing));
+	if (!state)
+		return NULL;
+	h = (struct headers *)PyByteArray_AsString(state);
+	h->blocks = (uint32_t)blocks;
+	h->swapped = (uint32_t)swapped;
+	h->interface[0] = (struct interface){ .ticks = ticks, .link = link };
+	return state;
 }
 
 PyDoc_STRVAR(fill_doc,
@@ -115,8 +121,40 @@ static PyObject *fill(PyObject *Py_UNUSED(module), PyObject *args)
 			     (unsigned long long)w.found);
 }
 
+PyDoc_STRVAR(left_out_doc,
+"left_out(headers) -> [(kind, count, offset, found), ...]\n\n"
+"Tell how many records were left out so far, by `enum oddity`, with the first one's offset and offending number.");
+
+static PyObject *left_out(PyObject *Py_UNUSED(module), PyObject *args)
+{
+	PyObject *state, *all;
+	struct headers *h;
+
+	if (!PyArg_ParseTuple(args, "O!:left_out", &PyByteArray_Type, &state))
+		return NULL;
+	if (PyByteArray_Size(state) != sizeof(struct headers)) {
+		PyErr_SetString(PyExc_ValueError, "headers must be what headers() made");
+		return NULL;
+	}
+	h = (struct headers *)PyByteArray_AsString(state);
+	all = PyList_New(0);
+	for (int kind = 0; all && kind < ODDITIES; kind++) {
+		PyObject *one;
+
+		if (!h->odd[kind].count)
+			continue;
+		one = Py_BuildValue("iKKK", kind, (unsigned long long)h->odd[kind].count,
+				    (unsigned long long)h->odd[kind].offset, (unsigned long long)h->odd[kind].found);
+		if (!one || PyList_Append(all, one) < 0)
+			Py_CLEAR(all);
+		Py_XDECREF(one);
+	}
+	return all;
+}
+
 static PyMethodDef methods[] = {
 	{ "headers", headers, METH_VARARGS, headers_doc },
+	{ "left_out", left_out, METH_VARARGS, left_out_doc },
 	{ "fill", fill, METH_VARARGS, fill_doc },
 	{ NULL, NULL, 0, NULL },
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes a captured packet into preallocated columns: link layer, IPv4 and IPv6, TCP, UDP and uTP.
+ * Decodes a captured packet into preallocated columns: link layer, tunnels, IPv4 and IPv6, TCP, UDP and uTP. Of a packet
+ * within another the innermost counts.
  *
  * The bytes are untrusted: every read is checked against the end of what was captured. This file depends neither on
  * file formats nor on Python.
@@ -16,11 +17,17 @@
 enum {
 	LINK_NULL = 0,	   /* loopback: 4 bytes of address family in the writer's order */
 	LINK_ETHERNET = 1,
+	LINK_PPP = 9,
 	LINK_RAW_BSD = 12, /* raw IP, as some systems number it */
 	LINK_RAW_OPENBSD = 14,
+	LINK_PPP_HDLC = 50,
+	LINK_PPPOE = 51,
 	LINK_RAW = 101,
+	LINK_C_HDLC = 104, /* Cisco's */
+	LINK_WIFI = 105,
 	LINK_LOOP = 108,   /* OpenBSD's loopback */
 	LINK_SLL = 113,	   /* Linux cooked, version 1 */
+	LINK_RADIOTAP = 127, /* IEEE 802.11 behind a header of the receiver */
 	LINK_IPV4 = 228,
 	LINK_IPV6 = 229,
 	LINK_SLL2 = 276,
@@ -29,11 +36,27 @@ enum {
 enum {
 	ETHERNET_HEADER = 14,
 	VLAN_TAG = 4,
-	MOST_VLAN_TAGS = 2,
+	MOST_LAYERS = 16,    /* headers in front of the innermost IP packet */
+	LONGEST_LENGTH = 1500, /* what is no larger is no type but the length of an LLC frame */
 	TYPE_IPV4 = 0x0800,
 	TYPE_IPV6 = 0x86dd,
 	TYPE_VLAN = 0x8100,
 	TYPE_SERVICE_VLAN = 0x88a8,
+	TYPE_OLD_VLAN = 0x9100, /* and 0x9200, of two tags before these had a number */
+	TYPE_OLDER_VLAN = 0x9200,
+	TYPE_BACKBONE = 0x88e7, /* IEEE 802.1ah: a number, then a whole frame */
+	TYPE_VN_TAG = 0x8926,
+	TYPE_BRIDGE_TAG = 0x893f,
+	TYPE_MPLS = 0x8847,
+	TYPE_MPLS_MULTICAST = 0x8848,
+	TYPE_PPPOE = 0x8864,
+	TYPE_PPP = 0x880b,
+	TYPE_BRIDGED = 0x6558, /* a whole frame of Ethernet */
+	TYPE_ERSPAN = 0x88be,  /* types I and II */
+	TYPE_ERSPAN_3 = 0x22eb,
+	PPP_IPV4 = 0x0021,
+	PPP_IPV6 = 0x0057,
+	PPP_MPLS = 0x0281,
 	LOOPBACK_HEADER = 4,
 	SLL_HEADER = 16,
 	SLL2_HEADER = 20,
@@ -47,8 +70,18 @@ enum {
 	IPV6_AUTHENTICATION = 51,
 	IPV6_DESTINATION = 60,
 	MOST_IPV6_EXTENSIONS = 8,
+	IPV6_NOTHING = 59,
+	PROTOCOL_IPV4 = 4,
 	PROTOCOL_TCP = 6,
 	PROTOCOL_UDP = 17,
+	PROTOCOL_IPV6 = 41,
+	PROTOCOL_GRE = 47,
+	PROTOCOL_ETHERNET = 97, /* RFC 3378 */
+	PROTOCOL_MPLS = 137,
+	PORT_GTP = 2152,
+	PORT_TEREDO = 3544,
+	PORT_VXLAN = 4789,
+	PORT_GENEVE = 6081,
 	UDP_HEADER = 8,
 
 	OPTION_END = 0,
@@ -80,8 +113,8 @@ enum column {
 };
 
 static const size_t column_bytes[ALL_COLUMNS] = {
-	[TIME_NS] = 8, [IP_LENGTH] = 2, [SRC] = 4, [DST] = 4, [SPORT] = 2, [DPORT] = 2, [PROTO] = 1, [IP_ID] = 2,
-	[SEQ] = 4, [ACK] = 4, [FLAGS] = 1, [WINDOW] = 2, [WINDOW_SCALE] = 1, [PAYLOAD] = 2, [TSVAL] = 4, [TSECR] = 4,
+	[TIME_NS] = 8, [IP_LENGTH] = 4, [SRC] = 4, [DST] = 4, [SPORT] = 2, [DPORT] = 2, [PROTO] = 1, [IP_ID] = 2,
+	[SEQ] = 4, [ACK] = 4, [FLAGS] = 1, [WINDOW] = 2, [WINDOW_SCALE] = 1, [PAYLOAD] = 4, [TSVAL] = 4, [TSECR] = 4,
 	[UTP_HEADER] = 2, [UTP_VERSION] = 1, [UTP_TYPE] = 1, [UTP_SEEN] = 1, [UTP_CONNECTION] = 4,
 	[UTP_DIFFERENCE] = 4, [UTP_WINDOW] = 4, [UTP_ACKED] = 8,
 	[IP_VERSION] = 1, [HOPS] = 1, [DIRECTION] = 1, [DIGEST] = 8, [SRC6] = 16, [DST6] = 16,
@@ -89,7 +122,8 @@ static const size_t column_bytes[ALL_COLUMNS] = {
 
 struct columns {
 	int64_t *time_ns;
-	uint16_t *ip_length, *sport, *dport, *ip_id, *window, *payload, *utp_header;
+	uint16_t *sport, *dport, *ip_id, *window, *utp_header;
+	uint32_t *ip_length, *payload; /* what a host cuts up behind the tap may have more than 65535 bytes */
 	uint32_t *src, *dst, *seq, *ack, *tsval, *tsecr, *utp_connection, *utp_difference, *utp_window;
 	uint64_t *utp_acked;
 	uint8_t *proto, *flags, *window_scale, *utp_version, *utp_type, *utp_seen;
@@ -182,7 +216,7 @@ static void tcp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 	header = (uint32_t)(p[12] >> 4) * 4;
 	if (header < 20 || header > length)
 		return;
-	c->payload[row] = (uint16_t)(length - header);
+	c->payload[row] = length - header;
 	tcp_options(p + 20, end - p < (ptrdiff_t)header ? end : p + header, c, row);
 	if (c->digest) {
 		/* only what address translation leaves alone: neither ports nor the checksum */
@@ -262,7 +296,7 @@ static void utp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 	if (type == UTP_DATA && header == length)
 		return;
 	c->utp_header[row] = (uint16_t)header;
-	c->payload[row] = (uint16_t)(length - header);
+	c->payload[row] = length - header;
 	c->utp_version[row] = !old;
 	c->utp_type[row] = type;
 	c->utp_seen[row] = seen;
@@ -294,7 +328,7 @@ static void udp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 	c->dport[row] = be16(p + 2);
 	if (length < UDP_HEADER)
 		return;
-	c->payload[row] = (uint16_t)(length - UDP_HEADER);
+	c->payload[row] = length - UDP_HEADER;
 	if (end - p <= UDP_HEADER)
 		return;
 	utp(p + UDP_HEADER, end, length - UDP_HEADER, c, row);
@@ -308,29 +342,197 @@ static void udp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 		c->seq[row] = (uint32_t)digest;
 }
 
-/* [p, end) are the captured bytes after the IP header, `length` is how many the sender sent. */
-static void transport(uint8_t protocol, const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c,
-		      size_t row)
+/* Where a packet's innermost headers go, and what is known of it beside its bytes. */
+struct packet {
+	const struct columns *c;
+	size_t row;
+	uint32_t cut; /* bytes that were sent behind those that were captured */
+	int layers;   /* headers that may still be taken off */
+};
+
+static void clear(const struct columns *c, size_t row);
+static void ip(const uint8_t *p, const uint8_t *end, struct packet *in);
+static void typed(uint16_t type, const uint8_t *p, const uint8_t *end, struct packet *in);
+
+static void ethernet(const uint8_t *p, const uint8_t *end, struct packet *in)
 {
-	c->proto[row] = protocol;
-	if (protocol == PROTOCOL_TCP)
-		tcp(p, end, length, c, row);
-	else if (protocol == PROTOCOL_UDP)
-		udp(p, end, length, c, row);
+	if (end - p >= ETHERNET_HEADER)
+		typed(be16(p + 12), p + ETHERNET_HEADER, end, in);
 }
 
-static void ipv4(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+static int begins_ip(const uint8_t *p, const uint8_t *end)
 {
+	return end - p >= 20 && (p[0] >> 4 == 4 || p[0] >> 4 == 6);
+}
+
+static void mpls(const uint8_t *p, const uint8_t *end, struct packet *in)
+{
+	int bottom = 0;
+
+	for (; !bottom && end - p >= 4; p += 4)
+		bottom = p[2] & 1;
+	if (!bottom || end - p < 4)
+		return;
+	if (p[0] >> 4) /* the bottom label alone knows what follows, and readers guess by the version */
+		ip(p, end, in);
+	else /* RFC 4448's control word, then a frame */
+		ethernet(p + 4, end, in);
+}
+
+static void ppp(const uint8_t *p, const uint8_t *end, struct packet *in)
+{
+	uint16_t protocol;
+
+	if (end - p >= 2 && p[0] == 0xff && p[1] == 3)
+		p += 2;
+	if (end - p < 2)
+		return;
+	protocol = p[0] & 1 ? p[0] : be16(p);
+	p += p[0] & 1 ? 1 : 2;
+	if (protocol == PPP_IPV4 || protocol == PPP_IPV6)
+		ip(p, end, in);
+	else if (protocol == PPP_MPLS)
+		mpls(p, end, in);
+}
+
+/* IEEE 802.2 with SNAP, or with the old number of IP. */
+static void llc(const uint8_t *p, const uint8_t *end, struct packet *in)
+{
+	if (end - p >= 8 && p[0] == 0xaa && p[1] == 0xaa && p[2] == 3 && !p[3] && !p[4] && (!p[5] || p[5] == 0xf8))
+		typed(be16(p + 6), p + 8, end, in);
+	else if (end - p >= 3 && p[0] == 6 && p[1] == 6 && p[2] == 3)
+		ip(p + 3, end, in);
+}
+
+/* RFC 2784, 2890, and for version 1 RFC 2637. */
+static void gre(const uint8_t *p, const uint8_t *end, struct packet *in)
+{
+	uint32_t header = 4;
+	uint16_t type;
+
+	if (end - p < 4)
+		return;
+	header += p[0] & 0xc0 ? 4 : 0; /* checksum and routing */
+	header += p[0] & 0x20 ? 4 : 0; /* key */
+	header += p[0] & 0x10 ? 4 : 0; /* number */
+	header += p[1] & 0x80 && (p[1] & 7) == 1 ? 4 : 0; /* acknowledged number */
+	type = be16(p + 2);
+	if (type == TYPE_ERSPAN)
+		header += p[0] & 0x10 ? 8 : 0;
+	if (end - p < (ptrdiff_t)header)
+		return;
+	if (type == TYPE_ERSPAN) {
+		ethernet(p + header, end, in);
+	} else if (type == TYPE_ERSPAN_3) {
+		if (end - p < (ptrdiff_t)header + 12)
+			return;
+		header += p[header + 11] & 1 ? 20 : 12;
+		if (end - p >= (ptrdiff_t)header)
+			ethernet(p + header, end, in);
+	} else {
+		typed(type, p + header, end, in);
+	}
+}
+
+/* Tunnels over UDP, by their port and what their headers have to be. Returns whether it is one. */
+static int tunnel(uint16_t port, const uint8_t *p, const uint8_t *end, struct packet *in)
+{
+	const uint8_t *inner;
+
+	if (end - p < 8)
+		return 0;
+	switch (port) {
+	case PORT_VXLAN: /* RFC 7348 */
+		if (p[0] != 8 || p[1] || p[2] || p[3] || p[7])
+			return 0;
+		ethernet(p + 8, end, in);
+		return 1;
+	case PORT_GENEVE: /* RFC 8926 */
+		if (p[0] >> 6 || p[7] || end - p < 8 + 4 * (p[0] & 63))
+			return 0;
+		typed(be16(p + 2), p + 8 + 4 * (p[0] & 63), end, in);
+		return 1;
+	case PORT_TEREDO: /* RFC 4380, without its own headers */
+		if (p[0] >> 4 != 6)
+			return 0;
+		ip(p, end, in);
+		return 1;
+	case PORT_GTP: /* a user's packet, 3GPP TS 29.281 */
+		if (p[0] >> 4 != 3 || p[1] != 255)
+			return 0;
+		inner = p + 8;
+		if (p[0] & 7) {
+			uint8_t next;
+
+			if (end - p < 12)
+				return 0;
+			next = p[0] & 4 ? p[11] : 0;
+			for (inner = p + 12; next; ) {
+				uint32_t bytes = inner < end ? 4u * inner[0] : 0;
+
+				if (!bytes || end - inner < (ptrdiff_t)bytes)
+					return 0;
+				next = inner[bytes - 1];
+				inner += bytes;
+			}
+		}
+		if (!begins_ip(inner, end))
+			return 0;
+		ip(inner, end, in);
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* [p, end) are the captured bytes after the IP header, `length` is how many the sender sent. */
+static void transport(uint8_t protocol, const uint8_t *p, const uint8_t *end, uint32_t length, struct packet *in)
+{
+	const struct columns *c = in->c;
+	size_t row = in->row;
+
+	c->proto[row] = protocol;
+	switch (protocol) {
+	case PROTOCOL_TCP:
+		tcp(p, end, length, c, row);
+		return;
+	case PROTOCOL_UDP:
+		if (c->digest && end - p > UDP_HEADER && tunnel(be16(p + 2), p + UDP_HEADER, end, in))
+			return;
+		udp(p, end, length, c, row);
+		return;
+	case PROTOCOL_IPV4:
+	case PROTOCOL_IPV6:
+		ip(p, end, in);
+		return;
+	case PROTOCOL_GRE:
+		gre(p, end, in);
+		return;
+	case PROTOCOL_ETHERNET:
+		if (end - p >= 2)
+			ethernet(p + 2, end, in);
+		return;
+	case PROTOCOL_MPLS:
+		mpls(p, end, in);
+	}
+}
+
+static void ipv4(const uint8_t *p, const uint8_t *end, struct packet *in)
+{
+	const struct columns *c = in->c;
+	size_t row = in->row;
 	uint32_t header, length;
 
 	if (end - p < 20 || p[0] >> 4 != 4)
 		return;
 	header = (uint32_t)(p[0] & 15) * 4;
 	length = be16(p + 2);
+	if (!length) /* the host cuts it up behind the tap: all that follows belongs to it */
+		length = (uint32_t)(end - p) + in->cut;
 	if (header < 20)
 		return;
 	c->proto[row] = p[9];
-	c->ip_length[row] = (uint16_t)length;
+	c->ip_length[row] = length;
 	c->ip_id[row] = be16(p + 4);
 	if (c->ip_version) {
 		c->ip_version[row] = 4;
@@ -345,20 +547,24 @@ static void ipv4(const uint8_t *p, const uint8_t *end, const struct columns *c, 
 	/* bytes after the IP packet (Ethernet padding) are not part of it */
 	if (end - p > (ptrdiff_t)length)
 		end = p + length;
-	transport(p[9], p + header, end, length - header, c, row);
+	transport(p[9], p + header, end, length - header, in);
 }
 
-static void ipv6(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+static void ipv6(const uint8_t *p, const uint8_t *end, struct packet *in)
 {
+	const struct columns *c = in->c;
+	size_t row = in->row;
 	uint32_t left, length;
 	uint8_t next;
 
 	if (!c->ip_version || end - p < IPV6_HEADER || p[0] >> 4 != 6)
 		return;
 	left = be16(p + 4);
+	if (!left && p[6] != IPV6_NOTHING) /* longer than 65535 bytes (RFC 2675): all that follows belongs to it */
+		left = (uint32_t)(end - p) - IPV6_HEADER + in->cut;
 	length = IPV6_HEADER + left;
 	c->ip_version[row] = 6;
-	c->ip_length[row] = length < 65535 ? (uint16_t)length : 65535;
+	c->ip_length[row] = length;
 	c->hops[row] = p[7];
 	memcpy(c->src6[row], p + 8, 16);
 	memcpy(c->dst6[row], p + 24, 16);
@@ -372,7 +578,7 @@ static void ipv6(const uint8_t *p, const uint8_t *end, const struct columns *c, 
 
 		if (next != IPV6_HOP_BY_HOP && next != IPV6_ROUTING && next != IPV6_FRAGMENT &&
 		    next != IPV6_AUTHENTICATION && next != IPV6_DESTINATION) {
-			transport(next, p, end, left, c, row);
+			transport(next, p, end, left, in);
 			return;
 		}
 		if (end - p < 8)
@@ -388,19 +594,110 @@ static void ipv6(const uint8_t *p, const uint8_t *end, const struct columns *c, 
 	}
 }
 
-/* Decode the packet at p by its Ethernet type, after at most two VLAN tags. */
-static void typed(uint16_t type, const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+/* Decode an IP packet of either version, in place of the one that holds it. */
+static void ip(const uint8_t *p, const uint8_t *end, struct packet *in)
 {
-	for (int tags = 0; tags < MOST_VLAN_TAGS && (type == TYPE_VLAN || type == TYPE_SERVICE_VLAN); tags++) {
-		if (end - p < VLAN_TAG)
+	uint8_t direction = in->c->direction ? in->c->direction[in->row] : 0;
+
+	if (in->layers-- <= 0 || !begins_ip(p, end))
+		return;
+	clear(in->c, in->row);
+	if (in->c->direction)
+		in->c->direction[in->row] = direction;
+	ipv4(p, end, in);
+	ipv6(p, end, in);
+}
+
+/* Decode what is at p by its Ethernet type. */
+static void typed(uint16_t type, const uint8_t *p, const uint8_t *end, struct packet *in)
+{
+	while (in->layers-- > 0) {
+		ptrdiff_t header;
+
+		switch (type) {
+		case TYPE_IPV4:
+		case TYPE_IPV6:
+			ip(p, end, in);
 			return;
-		type = be16(p + 2);
-		p += VLAN_TAG;
+		case TYPE_VLAN:
+		case TYPE_SERVICE_VLAN:
+		case TYPE_OLD_VLAN:
+		case TYPE_OLDER_VLAN:
+			header = VLAN_TAG;
+			break;
+		case TYPE_VN_TAG:
+			header = 6;
+			break;
+		case TYPE_BRIDGE_TAG:
+			header = 8;
+			break;
+		case TYPE_BACKBONE:
+			if (end - p >= 4)
+				ethernet(p + 4, end, in);
+			return;
+		case TYPE_BRIDGED:
+			ethernet(p, end, in);
+			return;
+		case TYPE_MPLS:
+		case TYPE_MPLS_MULTICAST:
+			mpls(p, end, in);
+			return;
+		case TYPE_PPPOE: /* RFC 2516 */
+			if (end - p >= 6 && p[0] == 0x11 && !p[1])
+				ppp(p + 6, end, in);
+			return;
+		case TYPE_PPP:
+			ppp(p, end, in);
+			return;
+		default:
+			if (type <= LONGEST_LENGTH)
+				llc(p, end, in);
+			return;
+		}
+		if (end - p < header)
+			return;
+		type = be16(p + header - 2);
+		p += header;
 	}
-	if (type == TYPE_IPV4)
-		ipv4(p, end, c, row);
-	else if (type == TYPE_IPV6)
-		ipv6(p, end, c, row);
+}
+
+/* A frame of IEEE 802.11 that carries data which is not encrypted; `pads` says that its header is padded to four bytes. */
+static void wifi(const uint8_t *p, const uint8_t *end, int pads, struct packet *in)
+{
+	ptrdiff_t header = 24;
+
+	if (end - p < 24 || (p[0] & 0x0c) != 0x08 || p[0] & 0x40 || p[1] & 0x40)
+		return;
+	header += (p[1] & 3) == 3 ? 6 : 0;
+	if (p[0] & 0x80) {
+		if (end - p < header + 2 || p[header] & 0x80) /* several in one */
+			return;
+		header += p[1] & 0x80 ? 6 : 2;
+	}
+	if (pads)
+		header = (header + 3) & ~3;
+	if (end - p >= header)
+		llc(p + header, end, in);
+}
+
+/* www.radiotap.org; its numbers are little-endian. */
+static void radiotap(const uint8_t *p, const uint8_t *end, struct packet *in)
+{
+	ptrdiff_t header, flags = 4;
+	int pads;
+
+	if (end - p < 8)
+		return;
+	header = p[2] | p[3] << 8;
+	if (header < 8 || end - p < header)
+		return;
+	do
+		flags += 4;
+	while (flags + 4 <= header && p[flags - 1] & 0x80);
+	if (p[4] & 1) /* time, aligned to itself */
+		flags = ((flags + 7) & ~7) + 8;
+	pads = p[4] & 2 && flags < header && p[flags] & 0x20;
+	wifi(p + header, end, pads, in);
 }
 
 static void cooked(uint8_t kind, const struct columns *c, size_t row)
@@ -413,32 +710,52 @@ static void cooked(uint8_t kind, const struct columns *c, size_t row)
 static inline int readable(uint32_t link)
 {
 	switch (link) {
-	case LINK_NULL: case LINK_ETHERNET: case LINK_RAW_BSD: case LINK_RAW_OPENBSD: case LINK_RAW: case LINK_LOOP:
-	case LINK_SLL: case LINK_IPV4: case LINK_IPV6: case LINK_SLL2:
+	case LINK_NULL: case LINK_ETHERNET: case LINK_PPP: case LINK_RAW_BSD: case LINK_RAW_OPENBSD: case LINK_PPP_HDLC:
+	case LINK_PPPOE: case LINK_RAW: case LINK_C_HDLC: case LINK_WIFI: case LINK_LOOP: case LINK_SLL:
+	case LINK_RADIOTAP: case LINK_IPV4: case LINK_IPV6: case LINK_SLL2:
 		return 1;
 	default:
 		return 0;
 	}
 }
 
-static void frame(uint32_t link, const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+/* Decode a frame; the wire had `cut` more bytes of it than were captured. */
+static void frame(uint32_t link, const uint8_t *p, const uint8_t *end, uint32_t cut, const struct columns *c, size_t row)
 {
+	struct packet in = { .c = c, .row = row, .cut = cut, .layers = MOST_LAYERS };
+
 	switch (link) {
 	case LINK_ETHERNET:
-		if (end - p >= ETHERNET_HEADER)
-			typed(be16(p + 12), p + ETHERNET_HEADER, end, c, row);
+		ethernet(p, end, &in);
 		return;
 	case LINK_SLL:
 		if (end - p < SLL_HEADER)
 			return;
 		cooked(p[1], c, row);
-		typed(be16(p + 14), p + SLL_HEADER, end, c, row);
+		typed(be16(p + 14), p + SLL_HEADER, end, &in);
 		return;
 	case LINK_SLL2:
 		if (end - p < SLL2_HEADER)
 			return;
 		cooked(p[10], c, row);
-		typed(be16(p), p + SLL2_HEADER, end, c, row);
+		typed(be16(p), p + SLL2_HEADER, end, &in);
+		return;
+	case LINK_PPP:
+	case LINK_PPP_HDLC:
+		ppp(p, end, &in);
+		return;
+	case LINK_PPPOE:
+		typed(TYPE_PPPOE, p, end, &in);
+		return;
+	case LINK_C_HDLC:
+		if (end - p >= 4)
+			typed(be16(p + 2), p + 4, end, &in);
+		return;
+	case LINK_WIFI:
+		wifi(p, end, 0, &in);
+		return;
+	case LINK_RADIOTAP:
+		radiotap(p, end, &in);
 		return;
 	case LINK_NULL:
 	case LINK_LOOP:
@@ -447,8 +764,7 @@ static void frame(uint32_t link, const uint8_t *p, const uint8_t *end, const str
 			return;
 		p += LOOPBACK_HEADER;
 	}
-	ipv4(p, end, c, row);
-	ipv6(p, end, c, row);
+	ip(p, end, &in);
 }
 
 /* Set a row to zeros: fields that its packet does not have stay zero. */

@@ -1,13 +1,15 @@
-"""A capture (pcap or pcapng, gzip or not) to tables: a row a packet, tens of millions a second, some packets at a time.
+"""A capture (pcap or pcapng, packed or not) to tables: a row a packet, tens of millions a second, some at a time.
 
 The record walk is in C (``_dissect.c``); this module opens the file, makes the columns and words what is wrong.
 """
 
+import bz2
 import gzip
+import lzma
 import mmap
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -18,13 +20,20 @@ from numpy.typing import DTypeLike, NDArray
 
 from analysis.capture import _dissect
 from analysis.errors import BadInputError
+from common.counts import plural
 
 FILE_HEADER_BYTES: Final = 24
 # `readable` in packets.h
 LINK_TYPES: Final = {
-    0: "loopback", 1: "Ethernet", 12: "raw IP", 14: "raw IP", 101: "raw IP", 108: "OpenBSD's loopback",
-    113: "Linux cooked", 228: "IPv4", 229: "IPv6", 276: "Linux cooked v2",
+    0: "loopback", 1: "Ethernet", 9: "PPP", 12: "raw IP", 14: "raw IP", 50: "PPP", 51: "PPPoE", 101: "raw IP",
+    104: "Cisco HDLC", 105: "IEEE 802.11", 108: "OpenBSD's loopback", 113: "Linux cooked", 127: "radiotap", 228: "IPv4",
+    229: "IPv6", 276: "Linux cooked v2",
 }  # fmt: skip
+OTHER_LINKS: Final = {
+    117: "OpenBSD's packet filter", 119: "IEEE 802.11 with Prism's header", 163: "IEEE 802.11 with AVS' header",
+    187: "Bluetooth", 189: "USB", 192: "per-packet information", 195: "IEEE 802.15.4", 201: "Bluetooth", 220: "USB",
+    227: "CAN bus", 249: "USB", 251: "Bluetooth", 253: "netlink", 272: "nordic BLE",
+}  # fmt: skip  # that are not read, for messages
 
 MICROSECOND_TICKS: Final = 1_000_000
 NANOSECOND_TICKS: Final = 1_000_000_000
@@ -33,7 +42,7 @@ TICKS_OF_MAGIC: Final = {0xA1B2C3D4: MICROSECOND_TICKS, 0xA1B23C4D: NANOSECOND_T
 # Order and width as in `enum column` of packets.h.
 COLUMNS: Final[dict[str, type[np.generic]]] = {
     "time_ns": np.int64,  # since the epoch
-    "ip_length": np.uint16,  # total length field, bytes; 0 marks what is not IPv4
+    "ip_length": np.uint32,  # total length, bytes, also of what a host cuts up later; 0 marks what is not IPv4
     "src": np.uint32,
     "dst": np.uint32,
     "sport": np.uint16,
@@ -45,7 +54,7 @@ COLUMNS: Final[dict[str, type[np.generic]]] = {
     "flags": np.uint8,
     "window": np.uint16,  # as on the wire, not scaled
     "window_scale": np.uint8,  # 1 + the option's shift, 0 without the option
-    "payload_bytes": np.uint16,  # behind the TCP, UDP or uTP header; from length fields, so right for cut packets too
+    "payload_bytes": np.uint32,  # behind the TCP, UDP or uTP header; from length fields, so right for cut packets too
     "tsval": np.uint32,  # of TCP; of uTP the sender's clock, us
     "tsecr": np.uint32,
     "utp_header_bytes": np.uint16,  # with extensions; 0 marks what is not uTP
@@ -68,20 +77,35 @@ MORE_COLUMNS: Final[dict[str, np.dtype[np.generic]]] = {
     "dst6": np.dtype("V16"),
 }
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
+PACKED: Final[dict[bytes, tuple[str, Callable[..., Any]]]] = {
+    b"\x1f\x8b": ("gzip", gzip.open), b"BZh": ("bzip2", bz2.open), b"\xfd7zXZ\0": ("xz", lzma.open)
+}  # fmt: skip
+FOREIGN: Final[dict[bytes, tuple[str, str]]] = {  # what else people have, and what makes a capture of it
+    b"\x28\xb5\x2f\xfd": ("packed by zstd", "unzstd FILE unpacks it"),
+    b"\x04\x22\x4d\x18": ("packed by lz4", "unlz4 FILE unpacks it"),
+    b"PK\x03\x04": ("an archive", "unzip FILE unpacks it"),
+    b"snoop\0\0\0": ("a capture by snoop", "editcap -F pcap FILE NEW makes pcap of it"),
+    b"\x34\xcd\xb2\xa1": ("a capture in a variant of pcap", "editcap -F pcap FILE NEW makes pcap of it"),
+    b"\xa1\xb2\xcd\x34": ("a capture in a variant of pcap", "editcap -F pcap FILE NEW makes pcap of it"),
+    b"RTSS": ("a capture by Network Instruments", "editcap -F pcap FILE NEW makes pcap of it"),
+    b"TRSNIFF data": ("a capture by Sniffer", "editcap -F pcap FILE NEW makes pcap of it"),
+    b"GMBU": ("a capture by Microsoft's Network Monitor", "editcap -F pcap FILE NEW makes pcap of it"),
+    b"PAR1": ("a Parquet table", "observe the run folder that holds it"),
+}
 MOST_UNPACKED_BYTES: Final = 1 << 30  # a packed file of a megabyte may hold a gigabyte
 PIECE_BYTES: Final = 1 << 20
 PCAPNG_MAGIC: Final = b"\x0a\x0d\x0d\x0a"
-COMPLETE, TRUNCATED, BAD_LENGTH, BAD_FRACTION = range(4)  # `enum ending` of records.h
-# The others, all of pcapng; {found} is the number that was found.
-WRONG: Final = {
-    BAD_LENGTH: "says that it holds {found} captured bytes, allowed are 262144 and its block: the file is damaged",
-    BAD_FRACTION: "has the fraction of a second {found}, allowed is less than a second: the file is damaged",
-    4: "is a block of {found} bytes that cannot be one: the file is damaged",
-    5: "is a packet of link type {found}, allowed are LINKS",
-    6: "is a packet of interface {found}, which no block before describes: the file is damaged",
-    7: "has no time, or a time that 64 bits of nanoseconds cannot hold",
-    8: "is another interface, allowed are 64",
+COMPLETE, TRUNCATED, BAD_LENGTH, BAD_BLOCK = range(4)  # `enum ending` of records.h
+WRONG: Final = {  # {found} is the number that was found
+    BAD_LENGTH: "says that it holds {found} captured bytes, allowed are 262144: the file is damaged",
+    BAD_BLOCK: "is a block of {found} bytes that cannot be one: the file is damaged",
+}
+NO_TIME, ODD_LINK, ODD_INTERFACE, ODD_BLOCK = range(4)  # `enum oddity` of records.h
+ODD: Final = {
+    NO_TIME: "no time, or one that cannot be",
+    ODD_LINK: "link type {found}{name}, which is not read",
+    ODD_INTERFACE: "interface {found}, which no block before describes",
+    ODD_BLOCK: "a length that contradicts its block",
 }
 
 
@@ -98,10 +122,11 @@ class Capture(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The same as numpy's arrays by name."""
+    """The same as numpy's arrays by name, and what was left out so far, in sentences."""
 
     columns: dict[str, NDArray[Any]]
     truncated: bool
+    left_out: list[str]
 
 
 def read(path: Path) -> Capture:
@@ -116,30 +141,46 @@ def read_chunks(path: Path, most_pkts: int = CHUNK_PKTS) -> Iterator[Capture]:
     Raises BadInputError, naming the file and the byte offset, for anything that is not a sane capture. A last record
     that is cut off (a writer that was killed) is no error: it is left out and reported.
     """
-    for columns, truncated in _chunks(path, COLUMNS, most_pkts):
+    for columns, truncated, left_out in _chunks(path, COLUMNS, most_pkts):
+        if left_out:
+            raise BadInputError(f"{path}: {left_out[0]}")
         yield Capture(pl.DataFrame(columns), truncated)
 
 
 def read_wide(path: Path) -> Iterator[Arrays]:
-    """Read one capture as `read_chunks` does, with MORE_COLUMNS and IPv6."""
+    """Read one capture as `read_chunks` does, with MORE_COLUMNS and IPv6.
+
+    What cannot be read of it is left out and said, if anything can be read.
+    """
     return _chunks(path, {**COLUMNS, **MORE_COLUMNS}, CHUNK_PKTS)
 
 
 def _chunks(path: Path, kinds: Mapping[str, DTypeLike], most_pkts: int) -> Iterator[Arrays]:
     with _bytes_of(path) as data:
         headers, offset = _begin(path, data)
-        done, rows, ending = 0, most_pkts, COMPLETE
+        done, rows, ending, packets = 0, most_pkts, COMPLETE, 0
         while rows == most_pkts and ending == COMPLETE:
             columns = {name: np.empty(most_pkts, dtype) for name, dtype in kinds.items()}
             rows, offset, ending, value = _dissect.fill(data, offset, headers, tuple(columns.values()))
-            if ending not in (COMPLETE, TRUNCATED):
-                wrong = WRONG[ending].format(found=value).replace("LINKS", _links())
-                raise BadInputError(f"{path}: the record at byte {offset} {wrong}")
-            yield Arrays({name: column[:rows] for name, column in columns.items()}, ending == TRUNCATED)
+            packets += rows
+            left_out = [_odd(*one) for one in _dissect.left_out(headers)]
+            if ending in WRONG:
+                broken = f"the record at byte {offset} {WRONG[ending].format(found=value)}"
+                if not packets:
+                    raise BadInputError(f"{path}: {broken}")
+                left_out.append(f"{broken}, and what follows is not read")
+            yield Arrays({name: column[:rows] for name, column in columns.items()}, ending == TRUNCATED, left_out)
             # pages that were read count as this process's memory until they are given back
             page = offset - offset % mmap.PAGESIZE
             data.madvise(mmap.MADV_DONTNEED, done, page - done)
             done = page
+
+
+def _odd(kind: int, count: int, offset: int, found: int) -> str:
+    """Say how many records were left out, and why."""
+    named = LINK_TYPES | OTHER_LINKS
+    why = ODD[kind].format(found=found, name=f" ({named[found]})" if found in named else "")
+    return f"{plural(count, 'packet')} left out: {why} (the first at byte {offset})"
 
 
 def no_packets() -> pl.DataFrame:
@@ -151,33 +192,35 @@ def no_packets() -> pl.DataFrame:
 def _bytes_of(path: Path) -> Iterator[mmap.mmap]:
     """A file's bytes, unpacked if they are packed; a packed file that breaks off gives what comes before."""
     with path.open("rb") as file, tempfile.TemporaryFile() as unpacked:
-        packed = file.read(2) == GZIP_MAGIC
+        begins = file.read(max(map(len, PACKED)))
+        packer = next((packer for magic, packer in PACKED.items() if begins.startswith(magic)), None)
         if not file.seekable():
             raise BadInputError(f"{path}: found a pipe; allowed: a file, or -i and an interface")
-        if packed:
-            _unpack(path, unpacked)
-        holds = unpacked if packed else file
+        if packer:
+            _unpack(path, packer, unpacked)
+        holds = unpacked if packer else file
         size = holds.seek(0, 2)
         if size < FILE_HEADER_BYTES:
-            of = "unpacked, " if packed else ""
+            of = "unpacked, " if packer else ""
             raise BadInputError(f"{path}: {of}{size} bytes are too few for a capture, whose header alone has 24")
         with mmap.mmap(holds.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield data
 
 
-def _unpack(path: Path, into: IO[bytes]) -> None:
-    """Unpack a file of gzip, piece by piece; raises BadInputError for more than MOST_UNPACKED_BYTES."""
+def _unpack(path: Path, packer: tuple[str, Callable[..., Any]], into: IO[bytes]) -> None:
+    """Unpack a file, piece by piece; raises BadInputError for more than MOST_UNPACKED_BYTES."""
+    name, opened = packer
     try:
-        with gzip.open(path) as packed:
+        with opened(path) as packed:
             while piece := packed.read1(PIECE_BYTES):
                 into.write(piece)
                 if into.tell() > MOST_UNPACKED_BYTES:
-                    allowed = f"{MOST_UNPACKED_BYTES} bytes; unpack it yourself (gunzip)"
+                    allowed = f"{MOST_UNPACKED_BYTES} bytes; unpack it yourself"
                     raise BadInputError(f"{path}: found more bytes when unpacked; allowed: {allowed}")
     except EOFError:
         pass  # a writer that was killed
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise BadInputError(f"{path}: gzip cannot unpack it: {error}") from None
+    except (OSError, zlib.error, lzma.LZMAError) as error:
+        raise BadInputError(f"{path}: {name} cannot unpack it: {error}") from None
     into.flush()
 
 
@@ -190,14 +233,28 @@ def _begin(path: Path, data: mmap.mmap) -> tuple[bytearray, int]:
         if ticks is not None:
             break
     else:
-        raise BadInputError(
-            f"{path}: the magic number at byte 0 is {data[:4].hex()}, allowed are those of a pcap file "
-            "(a1b2c3d4 or a1b23c4d, in either byte order) and of pcapng (0a0d0d0a)"
-        )
+        raise BadInputError(f"{path}: {_foreign(data[:FILE_HEADER_BYTES])}")
     link_type = _word(data, 20, swapped) & 0xFFFF
     if link_type not in LINK_TYPES:
-        raise BadInputError(f"{path}: the link type at byte 20 is {link_type}, allowed are {_links()}")
+        name = f" ({OTHER_LINKS[link_type]})" if link_type in OTHER_LINKS else ""
+        raise BadInputError(f"{path}: the link type at byte 20 is {link_type}{name}, allowed are {_links()}")
     return _dissect.headers(False, swapped, ticks, link_type), FILE_HEADER_BYTES
+
+
+def _foreign(begins: bytes) -> str:
+    """Say what a file is that is no capture, and what to do with it."""
+    for magic, (what, way) in FOREIGN.items():
+        if begins.startswith(magic):
+            return f"found {what}; allowed: pcap and pcapng, plain or packed by gzip, bzip2 or xz; {way}"
+    if begins.lstrip()[:1] in (b"{", b"["):
+        return "found JSON, as iperf3, flent and qlog write it; allowed: a capture of the packets (pcap or pcapng)"
+    text = begins.decode("ascii", "replace")
+    if any(map(str.isalnum, text)) and all(one.isprintable() or one in "\t\r\n" for one in text):
+        return "found text, such as ss, mahimahi and tcpdump print; allowed: a capture of the packets (pcap or pcapng)"
+    return (
+        f"the magic number at byte 0 is {begins[:4].hex()}, allowed are those of a pcap file "
+        "(a1b2c3d4 or a1b23c4d, in either byte order) and of pcapng (0a0d0d0a)"
+    )
 
 
 def _links() -> str:

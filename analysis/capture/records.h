@@ -12,6 +12,9 @@
  * A pcapng file (draft-ietf-opsawg-pcapng) is a sequence of blocks: type, length, body, length again. A section begins
  * with a header that gives the byte order. Interfaces are described, in the order of their numbers, before the packets
  * that name them. Blocks of other types are skipped.
+ *
+ * A record that is odd in itself costs itself: it is left out and counted. Where the file no longer says where the next
+ * record begins, the walk ends.
  */
 #ifndef ANALYSIS_CAPTURE_RECORDS_H
 #define ANALYSIS_CAPTURE_RECORDS_H
@@ -33,17 +36,23 @@ enum {
 	BYTE_ORDER_MAGIC = 0x1a2b3c4d,
 	OPTION_RESOLUTION = 9,
 	OPTION_OFFSET = 14,
-	MOST_INTERFACES = 64,
+	MOST_INTERFACES = 4096, /* of a section */
 };
 
 /* Why the walk over the records ended. Kept in step with pcap.py. */
-enum ending {
-	COMPLETE = 0, TRUNCATED = 1, BAD_LENGTH = 2, BAD_FRACTION = 3,
-	BAD_BLOCK = 4, BAD_LINK = 5, BAD_INTERFACE = 6, BAD_TIME = 7, MANY_INTERFACES = 8,
+enum ending { COMPLETE = 0, TRUNCATED = 1, BAD_LENGTH = 2, BAD_BLOCK = 3 };
+
+/* What is odd about a record that is left out. Kept in step with pcap.py. */
+enum oddity { NO_TIME = 0, ODD_LINK = 1, ODD_INTERFACE = 2, ODD_BLOCK = 3, ODDITIES, NOTHING_ODD = ODDITIES };
+
+struct odd {
+	uint64_t count;
+	uint64_t offset; /* of the first */
+	uint64_t found;	 /* its offending number, if there is one */
 };
 
 struct interface {
-	uint64_t ticks; /* per second */
+	uint64_t ticks; /* per second; 0: more than 64 bits hold */
 	int64_t offset_s;
 	uint32_t link;
 	uint32_t unused;
@@ -53,8 +62,9 @@ struct interface {
 struct headers {
 	uint32_t blocks;  /* pcapng */
 	uint32_t swapped; /* the writer's byte order is not this machine's */
-	uint32_t interfaces;
+	uint32_t interfaces; /* described, those beyond MOST_INTERFACES with them */
 	uint32_t unused;
+	struct odd odd[ODDITIES];
 	struct interface interface[MOST_INTERFACES];
 };
 
@@ -87,6 +97,21 @@ static inline uint64_t host64(const uint8_t *p, int swapped)
 	return swapped ? __builtin_bswap64(value) : value;
 }
 
+static void leave_out(struct headers *h, enum oddity oddity, size_t offset, uint64_t found)
+{
+	struct odd *odd = &h->odd[oddity];
+
+	if (!odd->count++) {
+		odd->offset = offset;
+		odd->found = found;
+	}
+}
+
+static inline uint32_t not_captured(uint32_t captured, uint32_t original)
+{
+	return original > captured ? original - captured : 0;
+}
+
 /* Walk at most `limit` whole records of a pcap file from an offset on, and fill a row for each. */
 static struct walk walk_pcap(const struct file *f, size_t offset, const struct columns *c, size_t limit)
 {
@@ -112,18 +137,19 @@ static struct walk walk_pcap(const struct file *f, size_t offset, const struct c
 			w.found = captured;
 			break;
 		}
-		if (fraction >= ticks) {
-			w.ending = BAD_FRACTION;
-			w.found = fraction;
-			break;
-		}
 		if (captured > left - RECORD_HEADER) {
 			w.ending = TRUNCATED;
 			break;
 		}
+		if (fraction >= ticks) {
+			leave_out(f->headers, NO_TIME, w.offset, fraction);
+			w.offset += RECORD_HEADER + captured;
+			continue;
+		}
 		c->time_ns[w.records] = host32(record, swapped) * (int64_t)1000000000 + fraction * tick_ns;
 		clear(c, w.records);
-		frame(only->link, record + RECORD_HEADER, record + RECORD_HEADER + captured, c, w.records);
+		frame(only->link, record + RECORD_HEADER, record + RECORD_HEADER + captured,
+		      not_captured(captured, host32(record + 12, swapped)), c, w.records);
 		w.records++;
 		w.offset += RECORD_HEADER + captured;
 	}
@@ -140,17 +166,19 @@ static enum ending begin_section(const uint8_t *p, const uint8_t *end, struct he
 	return host32(p, (int)h->swapped) == BYTE_ORDER_MAGIC ? COMPLETE : BAD_BLOCK;
 }
 
-static enum ending describe_interface(const uint8_t *p, const uint8_t *end, struct headers *h)
+static void describe_interface(const uint8_t *p, const uint8_t *end, struct headers *h)
 {
 	int swapped = (int)h->swapped;
 	struct interface *i;
 
+	/* also one that says nothing, or is one too many, has its number */
+	if (h->interfaces++ >= MOST_INTERFACES)
+		return;
+	i = &h->interface[h->interfaces - 1];
+	*i = (struct interface){ .ticks = 1000000, .offset_s = 0, .link = UINT32_MAX };
 	if (end - p < 8)
-		return BAD_BLOCK;
-	if (h->interfaces == MOST_INTERFACES)
-		return MANY_INTERFACES;
-	i = &h->interface[h->interfaces++];
-	*i = (struct interface){ .ticks = 1000000, .offset_s = 0, .link = host16(p, swapped) };
+		return;
+	i->link = host16(p, swapped);
 	for (p += 8; end - p >= 4; ) {
 		uint16_t code = host16(p, swapped), length = host16(p + 2, swapped);
 		uint32_t padded = (length + 3u) & ~3u;
@@ -160,50 +188,53 @@ static enum ending describe_interface(const uint8_t *p, const uint8_t *end, stru
 		p += 4;
 		if (code == OPTION_RESOLUTION && length == 1) {
 			/* a negative power of ten, or of two if the highest bit is set */
-			if (*p & 0x80 ? (*p & 0x7f) > 63 : *p > 19)
-				return BAD_TIME;
-			i->ticks = 1;
-			for (uint8_t power = *p & 0x7f; power--; )
+			int most = *p & 0x80 ? 63 : 19;
+
+			i->ticks = (*p & 0x7f) <= most;
+			for (int power = *p & 0x7f; i->ticks && power--; )
 				i->ticks *= *p & 0x80 ? 2 : 10;
 		}
 		if (code == OPTION_OFFSET && length == 8)
 			i->offset_s = (int64_t)host64(p, swapped);
 		p += padded;
 	}
-	return COMPLETE;
 }
 
 /* Decode the packet of either kind of block: [p, end) is the body, whose time is in two halves from p + 4 on. */
-static enum ending packet_block(uint32_t number, const uint8_t *p, const uint8_t *end, const struct headers *h,
+static enum oddity packet_block(int old, const uint8_t *p, const uint8_t *end, const struct headers *h,
 				const struct columns *c, size_t row, uint64_t *found)
 {
 	int swapped = (int)h->swapped;
 	const struct interface *i;
-	uint32_t captured;
+	uint32_t captured, number;
 	unsigned __int128 ns;
 	__int128 since;
 
+	*found = (uint64_t)(end - p);
 	if (end - p < 20)
-		return BAD_BLOCK;
+		return ODD_BLOCK;
 	*found = captured = host32(p + 12, swapped);
 	if (captured > end - p - 20)
-		return BAD_LENGTH;
-	*found = number;
-	if (number >= h->interfaces)
-		return BAD_INTERFACE;
+		return ODD_BLOCK;
+	*found = number = old ? host16(p, swapped) : host32(p, swapped);
+	if (number >= h->interfaces || number >= MOST_INTERFACES)
+		return ODD_INTERFACE;
 	i = &h->interface[number];
 	*found = i->link;
 	if (!readable(i->link))
-		return BAD_LINK;
+		return ODD_LINK;
+	*found = 0;
+	if (!i->ticks)
+		return NO_TIME;
 	ns = (uint64_t)host32(p + 4, swapped) << 32 | host32(p + 8, swapped);
 	ns = ns * 1000000000u / i->ticks;
 	since = (__int128)ns + (__int128)i->offset_s * 1000000000;
 	if (since < 0 || since > INT64_MAX)
-		return BAD_TIME;
+		return NO_TIME;
 	c->time_ns[row] = (int64_t)since;
 	clear(c, row);
-	frame(i->link, p + 20, p + 20 + captured, c, row);
-	return COMPLETE;
+	frame(i->link, p + 20, p + 20 + captured, not_captured(captured, host32(p + 16, swapped)), c, row);
+	return NOTHING_ODD;
 }
 
 static struct walk walk_blocks(const struct file *f, size_t offset, const struct columns *c, size_t limit)
@@ -215,6 +246,8 @@ static struct walk walk_blocks(const struct file *f, size_t offset, const struct
 		const uint8_t *block = f->bytes + w.offset, *body = block + 8, *end;
 		size_t left = f->size - w.offset;
 		uint32_t type, length;
+		enum oddity odd = NOTHING_ODD;
+		uint64_t found = 0;
 
 		if (left < BLOCK_FRAME) {
 			w.ending = TRUNCATED;
@@ -241,24 +274,19 @@ static struct walk walk_blocks(const struct file *f, size_t offset, const struct
 			w.ending = begin_section(body, end, h);
 			break;
 		case BLOCK_INTERFACE:
-			w.ending = describe_interface(body, end, h);
+			describe_interface(body, end, h);
 			break;
 		case BLOCK_PACKET:
-			w.ending = end - body < 4 ? BAD_BLOCK :
-				   packet_block(host32(body, (int)h->swapped), body, end, h, c, w.records,
-						&w.found);
-			w.records += w.ending == COMPLETE;
-			break;
 		case BLOCK_OLD_PACKET:
-			w.ending = end - body < 4 ? BAD_BLOCK :
-				   packet_block(host16(body, (int)h->swapped), body, end, h, c, w.records,
-						&w.found);
-			w.records += w.ending == COMPLETE;
+			odd = packet_block(type == BLOCK_OLD_PACKET, body, end, h, c, w.records, &found);
+			w.records += odd == NOTHING_ODD;
 			break;
-		case BLOCK_SIMPLE_PACKET: /* has no time */
-			w.ending = BAD_TIME;
+		case BLOCK_SIMPLE_PACKET: /* the format gives it no time */
+			odd = NO_TIME;
 			break;
 		}
+		if (odd != NOTHING_ODD)
+			leave_out(h, odd, w.offset, found);
 		if (w.ending != COMPLETE)
 			break;
 		w.offset += length;

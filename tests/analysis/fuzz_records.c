@@ -87,7 +87,8 @@ static size_t cut(const uint8_t *whole, size_t size, uint8_t *into)
 static uint32_t any_link(void)
 {
 	static const uint32_t links[] = {
-		LINK_NULL, LINK_ETHERNET, LINK_RAW, LINK_LOOP, LINK_SLL, LINK_IPV4, LINK_IPV6, LINK_SLL2, 105,
+		LINK_NULL, LINK_ETHERNET, LINK_RAW, LINK_LOOP, LINK_SLL, LINK_IPV4, LINK_IPV6, LINK_SLL2, LINK_PPP,
+		LINK_PPPOE, LINK_C_HDLC, LINK_WIFI, LINK_RADIOTAP, 147,
 	};
 
 	return draw(3) ? LINK_ETHERNET : links[draw(sizeof(links) / sizeof(*links))];

@@ -83,9 +83,16 @@ SECOND = 24 + 16 + 66  # offset of the second record
         (b"", "0 bytes are too few"),
         (b"\xa1\xb2\xc3\xd4", "4 bytes are too few"),
         (b"\n" * 40, "magic number at byte 0 is 0a0a0a0a"),
-        (damaged(20, 105), "link type at byte 20 is 105, allowed are 0 (loopback), 1 (Ethernet)"),
+        (b"{" + b"\n" * 40, "found JSON, as iperf3, flent and qlog write it; allowed: a capture"),
+        (b"ESTAB 0 0 10.0.0.1:1 10.0.0.2:2\n cubic", "found text, such as ss, mahimahi and tcpdump print"),
+        (b"\x28\xb5\x2f\xfd" + bytes(40), "found packed by zstd; allowed: pcap and pcapng, plain or packed"),
+        (b"snoop\0\0\0" + bytes(40), "editcap -F pcap FILE NEW makes pcap of it"),
+        (damaged(20, 195), "link type at byte 20 is 195 (IEEE 802.15.4), allowed are 0 (loopback), 1 (Ethernet)"),
         (damaged(SECOND + 8, 0x7FFFFFFF), f"record at byte {SECOND} says that it holds 2147483647 captured bytes"),
-        (damaged(SECOND + 4, 1_000_000_000), f"record at byte {SECOND} has the fraction of a second 1000000000"),
+        (
+            damaged(SECOND + 4, 1_000_000_000),
+            f"1 packet left out: no time, or one that cannot be (the first at byte {SECOND})",
+        ),
     ],
 )
 def test_garbage_is_refused_with_file_and_offset(tmp_path: Path, content: bytes, message: str) -> None:
@@ -107,6 +114,7 @@ def decode(data: bytes) -> dict[str, int]:
         return row
     header = (ip[0] & 15) * 4
     length, row["ip_id"], fragment = struct.unpack(">HHH", ip[2:8])
+    length = length or len(ip)
     row["ip_length"], row["proto"] = length, ip[9]
     row["src"], row["dst"] = struct.unpack(">II", ip[12:20])
     if fragment & 0x1FFF or length < header or len(ip) < header:
@@ -243,6 +251,7 @@ def test_agrees_with_an_independent_decoder(frames: list[bytes], order: str) -> 
     columns = {name: np.full(len(frames) + 1, 7, dtype) for name, dtype in pcap.COLUMNS.items()}
     filled = _dissect.fill(content, pcap.FILE_HEADER_BYTES, headers, tuple(columns.values()))
     assert filled == (len(frames), len(content), 0, 0)
+    assert _dissect.left_out(headers) == []
     for row, data in enumerate(frames):
         assert {name: int(column[row]) for name, column in columns.items() if name != "time_ns"} == decode(data)
 

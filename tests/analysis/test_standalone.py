@@ -6,20 +6,25 @@ import json
 import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.capture import pcap
 from analysis.errors import BadInputError
 from analysis.observer.standalone import captures, clocks, flows
 from analysis.observer.standalone.page import title
+from tests.analysis import tunnels
 from tests.analysis.browser import speechless
 from tests.analysis.synthetic import NS, ORIGIN_NS, frame, over_ipv6, pcapng, utp_frame
 from tests.analysis.synthetic import pcap as classic
+from tests.analysis.tunnels import LINKS, TUNNELS
 from tests.analysis.utp_model import Model
 
 TCP = frame(0x0A000001, 0x0A000002, 1111, 2222, 3, 4)
@@ -91,18 +96,103 @@ def test_ipv6_behind_every_link_header(tmp_path: Path, family: int) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (pcapng([(1, TCP)])[:-4] + b"\0\0\0\x01" + b"\x06\0\0\0\x0d\0\0\0" + bytes(20), "a block of 13 bytes"),
-        (pcapng([(1, TCP)], link=105), "is a packet of link type 105, allowed are 0 .loopback., 1 .Ethernet."),
-        (pcapng([])[:28] + pcapng([(1, TCP)])[-100:], "(is a packet of interface 0|a block of)"),
-        (pcapng([(1, TCP)], resolution=25), "has no time"),
+        (pcapng([])[:28] + b"\x06\0\0\0\x0d\0\0\0" + bytes(20), "a block of 13 bytes"),
+        (classic([(1, TCP)], link=147), "the link type at byte 20 is 147, allowed are 0 .loopback., 1 .Ethernet."),
         (gzip.compress(b"nothing", mtime=0), "7 bytes are too few"),
         (b"\x1f\x8b" + bytes(40), "gzip cannot unpack it"),
     ],
-    ids=["short block", "link type", "no interface", "no time", "text in gzip", "broken gzip"],
+    ids=["short block", "link type", "text in gzip", "broken gzip"],
 )
 def test_garbage_is_refused_with_file_and_offset(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(BadInputError, match=message):
         read(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        (pcapng([(1, TCP)], link=195), "1 packet left out: link type 195 (IEEE 802.15.4), which is not read"),
+        (
+            pcapng([])[:28] + pcapng([(1, TCP)])[-100:],
+            "1 packet left out: interface 0, which no block before describes",
+        ),
+        (pcapng([(1, TCP)], resolution=25), "1 packet left out: no time, or one that cannot be"),
+        (struct.pack("<IIII", 3, 16, 66, 16), "1 packet left out: no time, or one that cannot be"),
+        (struct.pack("<II24xI", 6, 36, 36), "1 packet left out: interface 0, which no block before describes"),
+        (struct.pack("<II8xI", 6, 20, 20), "1 packet left out: a length that contradicts its block"),
+        (
+            b"\x06\0\0\0\x0d\0\0\0" + bytes(20),
+            "is a block of 13 bytes that cannot be one: the file is damaged, and what",
+        ),
+    ],
+    ids=["link type", "no interface", "no time", "simple packet", "no such interface", "short packet", "broken block"],
+)
+def test_what_is_odd_costs_itself(tmp_path: Path, odd: bytes, said: str) -> None:
+    records = [(n, frame(1, 2, 3, 4, 77 * n, n)) for n in range(100)]
+    path = tmp_path / "a.pcapng"
+    head = pcapng([])[:28] if len(odd) == 36 else b""
+    path.write_bytes(pcapng(records) + head + odd)
+    captured, _ = captures.read(path)
+    assert captured.pkts == 100
+    assert said in captured.remarks[0]
+    path.write_bytes(odd)
+    with pytest.raises(BadInputError):
+        captures.read(path)
+
+
+def test_interfaces_that_nothing_uses_cost_nothing(tmp_path: Path) -> None:
+    data = pcapng([(n, frame(1, 2, 3, 4, 77 * n, n)) for n in range(100)])
+    section, rest = data[:28], data[28:]
+    (length,) = struct.unpack("<I", rest[4:8])
+    (tmp_path / "a.pcapng").write_bytes(section + 5000 * rest[:length] + rest[length:])
+    captured, _ = captures.read(tmp_path / "a.pcapng")
+    assert (captured.pkts, captured.remarks) == (100, [])
+
+
+@pytest.mark.parametrize("name", TUNNELS)
+def test_a_packet_is_the_same_in_every_tunnel(tmp_path: Path, name: str) -> None:
+    six = "of IPv6" in name or "IPv6 in" in name or name == "Teredo"
+    expected = read(tmp_path, classic([(1, tunnels.SIX if six else tunnels.TCP)]))
+    assert expected["sport"] == [1111]
+    assert read(tmp_path, classic([(1, TUNNELS[name])])) == expected | {"src": [0], "dst": [0]} if six else expected
+
+
+def test_other_links(tmp_path: Path) -> None:
+    expected = read(tmp_path, classic([(1, tunnels.TCP)]))
+    for link, data in (*LINKS.items(), (127, tunnels.PADDED_WIFI)):
+        assert read(tmp_path, classic([(1, data)], link=link)) == expected, link
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(sorted(TUNNELS)), st.integers(0, 120))
+def test_a_tunnel_that_is_cut_anywhere_is_read_or_left(name: str, cut: int) -> None:
+    with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
+        file.write(classic([(1, TUNNELS[name][:-cut])]))
+        file.flush()
+        [chunk] = pcap.read_wide(Path(file.name))
+        assert chunk.columns["sport"][0] in (0, 1111, 50000)
+
+
+@pytest.mark.parametrize("six", [False, True])
+def test_a_mirror_that_gives_each_packet_twice(tmp_path: Path, six: bool) -> None:
+    def packet(n: int) -> bytes:
+        data = frame(1, 2, 3, 4, 1448 * n, n + 1, tsval=n + 7)
+        return over_ipv6(data) if six else data
+
+    seen = [(n / 100, packet(n)) for n in range(100)]
+    again = [(t + 2e-5, data) for t, data in seen]
+    later = [(2.0, frame(1, 2, 3, 4, 1448 * 50, 900, tsval=60)), (2.5, frame(1, 2, 3, 4, 1448 * 51, 901, tsval=60))]
+    captured, packets = captures.read(capture(tmp_path / "a.pcapng", sorted([*seen, *again, *later])))
+    assert len(packets) == 102  # what was sent again has a number of its own, or comes later
+    assert captured.remarks[0].startswith("100 packets captured twice")
+
+
+def test_what_has_no_ports_is_named(tmp_path: Path) -> None:
+    ping = TCP[:23] + b"\x01" + TCP[24:]
+    capture(tmp_path / "a.pcapng", [(0.0, ping), (0.1, ping), (0.2, bytes(60))])
+    said = "found 3 packets, 2 ICMP, 1 not of IP, or in a tunnel that is not read; allowed: packets of TCP or UDP"
+    with pytest.raises(BadInputError, match=said):
+        captures.read(tmp_path / "a.pcapng")
 
 
 def test_a_writer_that_was_killed(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ What the observer holds of a packet, and makes of it, takes less than 450 bytes.
 whatever the captures say.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -20,6 +22,11 @@ from common.counts import plural
 TCP, UDP = 6, 17
 OUTGOING: Final = 2  # `direction` of Linux cooked captures
 TWICE_NS: Final = 1_000_000  # a packet that a host forwards is captured on its way in and on its way out
+MIRRORED_NS: Final = 1_000_000_000  # a numbered packet seen twice; its sender's numbers begin again after 65536 others
+PROTOCOLS: Final = {
+    1: "ICMP", 2: "IGMP", 4: "IP in IP", 6: "TCP", 17: "UDP", 41: "IPv6 in IP", 47: "GRE", 50: "ESP", 51: "AH",
+    58: "ICMPv6", 88: "EIGRP", 89: "OSPF", 103: "PIM", 112: "VRRP", 132: "SCTP",
+}  # fmt: skip
 MOST_PKTS: Final = 1 << 23  # in the captures of one command
 
 Addresses = NDArray[np.void]
@@ -34,7 +41,7 @@ class Captured:
     end_ns: int  # the last packet's
     pkts: int
     addresses: Addresses  # of IPv6, 16 bytes each; packets have their places here
-    others: int  # packets of other protocols, fragments and what was cut before the ports
+    others: dict[str, int]  # packets without ports, by what they are
     remarks: list[str]  # sentences for the page
 
     def endpoint(self, version: int, address: int, port: int) -> str:
@@ -49,7 +56,8 @@ def read(path: Path, most_pkts: int = MOST_PKTS) -> tuple[Captured, pl.DataFrame
 
     Raises BadInputError when it is no capture, or holds no packet of TCP or UDP, or more than `most_pkts` of them.
     """
-    tables, sixes, pkts, ported_pkts, truncated = [], [], 0, 0, False
+    tables, sixes, pkts, ported_pkts = [], [], 0, 0
+    others: Counter[str] = Counter()
     for chunk in pcap.read_wide(path):
         columns = chunk.columns
         chosen = np.flatnonzero(np.isin(columns["proto"], (TCP, UDP)) & (columns["dport"] > 0))
@@ -63,10 +71,13 @@ def read(path: Path, most_pkts: int = MOST_PKTS) -> tuple[Captured, pl.DataFrame
         tables.append(pl.DataFrame(kept))
         pkts += len(columns["proto"])
         ported_pkts += len(chosen)
-        truncated = chunk.truncated
-    remarks = ["its last packet is cut off, and omitted"] if truncated else []
+        others += _others(columns, chosen)
+        remarks = list(chunk.left_out)
+        if chunk.truncated:
+            remarks.append("its last packet is cut off, and omitted")
     if not ported_pkts:
-        raise BadInputError(f"{path}: {pkts} packets, none of them TCP or UDP over IPv4 or IPv6")
+        found = "; ".join([f"{plural(pkts, 'packet')}, {told(others)}" if pkts else "no packet", *remarks])
+        raise BadInputError(f"{path}: found {found}; allowed: packets of TCP or UDP")
     ported, addresses = _numbered(pl.concat(tables), np.concatenate(sixes, axis=1))
     del tables, sixes
     if not ported["time_ns"].is_sorted():
@@ -75,11 +86,36 @@ def read(path: Path, most_pkts: int = MOST_PKTS) -> tuple[Captured, pl.DataFrame
     once = _once(ported)
     if len(once) < len(ported):
         remarks.append(
-            f"{plural(len(ported) - len(once), 'packet')} captured twice, on the way in and out of this host; "
-            "the first time counts"
+            f"{plural(len(ported) - len(once), 'packet')} captured twice, on the way in and out of this host or by a "
+            "port that mirrors both; the first time counts"
         )
     times = once["time_ns"]
-    return Captured(path, int(times[0]), int(times[-1]), len(once), addresses, pkts - ported_pkts, remarks), once
+    return Captured(path, int(times[0]), int(times[-1]), len(once), addresses, dict(others), remarks), once
+
+
+def told(others: Mapping[str, int]) -> str:
+    """Say how many packets of each kind there are, the most first."""
+    return ", ".join(f"{count:,} {what}" for what, count in sorted(others.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _others(columns: dict[str, NDArray[Any]], ported: NDArray[np.intp]) -> Counter[str]:
+    """Count packets without ports by what they are."""
+    without = np.ones(len(columns["proto"]), bool)
+    without[ported] = False
+    kinds, counts = np.unique(
+        np.where(columns["ip_version"] > 0, columns["proto"].astype(np.int64), -1)[without], return_counts=True
+    )
+    counted: Counter[str] = Counter()
+    for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
+        name = (
+            "not of IP, or in a tunnel that is not read"
+            if kind < 0
+            else PROTOCOLS.get(kind, f"of IP's protocol {kind}")
+        )
+        if kind in (TCP, UDP):
+            name += " cut before the ports, or fragments"
+        counted[name] += count
+    return counted
 
 
 def _numbered(packets: pl.DataFrame, ends: Addresses) -> tuple[pl.DataFrame, Addresses]:
@@ -104,10 +140,25 @@ def _numbered(packets: pl.DataFrame, ends: Addresses) -> tuple[pl.DataFrame, Add
 
 
 def _once(packets: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the second of two equal packets of a cooked capture, of which one came in and the other went out."""
-    if not packets["direction"].max():
+    """Leave out packets that were captured before.
+
+    A cooked capture has a packet that its host forwards coming in and going out, with other addresses if they are
+    translated. A port that mirrors both directions of another, or several of one path, gives packets twice: they have
+    one number of IP, where their sender numbers packets, or come at nearly the same time and carry data.
+    """
+    again = packets["digest"].is_duplicated() & (packets["digest"] != 0)
+    if not again.any():
         return packets
-    same = [*("ip_version", "proto", "digest", "ip_id", "payload_bytes")]
-    before = pl.col("time_ns").shift(1).over(same)
-    turned = pl.col("direction") != pl.col("direction").shift(1).over(same)
-    return packets.filter(((pl.col("time_ns") - before <= TWICE_NS) & turned).fill_null(False).not_())
+    before, turned = pl.col("time_ns").shift(1), pl.col("direction") != pl.col("direction").shift(1)
+    same = ("ip_version", "proto", "digest", "ip_id", "payload_bytes")
+    ends = ("src", "dst", "sport", "dport")
+    apart, of_ends = pl.col("time_ns") - before.over(same), pl.col("time_ns") - before.over(*same, *ends)
+    is_numbered = (pl.col("ip_id") > 0) | (pl.col("utp_header_bytes") > 0)  # uTP's own clock is in the digest
+    forwarded = turned.over(same) & (apart <= TWICE_NS)
+    mirrored = (is_numbered & (of_ends <= MIRRORED_NS)) | ((pl.col("payload_bytes") > 0) & (of_ends <= TWICE_NS))
+    # other datagrams may say the same twice
+    twice = forwarded | (mirrored & ((pl.col("proto") == TCP) | (pl.col("utp_header_bytes") > 0)))
+    some = packets.filter(again).select(twice.fill_null(False)).to_series()
+    out = again.to_numpy().copy()
+    out[out] = some.to_numpy()
+    return packets.filter(pl.Series(~out))

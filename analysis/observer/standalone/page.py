@@ -11,6 +11,7 @@ from analysis.figures.roles import Role
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
 from analysis.observer.picture import stacked
+from analysis.observer.standalone.captures import told
 from analysis.observer.standalone.observed import Observed, bins, throughput
 from analysis.report.evidence import link
 from analysis.report.formats import number
@@ -63,6 +64,7 @@ def write(document: dict[str, Any], into: Path, refresh_s: int | None = None) ->
     values = document | {
         "refresh_s": refresh_s,
         "title": title(document["flows"]),
+        "told": told,
         "names": (names := short_names(files)),
         "links": [link(names[file], Path(file), into) for file in files],
         "again": shlex.join(["testbed", "observe", *files, "--into", str(into)]),
