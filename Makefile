@@ -5,7 +5,7 @@ BIN := .venv/bin
 # or else each of thousands of processes compiles the modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help host env wheel images what-boots debug-images lab-images release quick reproduce everything test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity modes lock clean
+.PHONY: help host env wheel images what-boots debug-images lab-images release quick reproduce everything test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity modes recorded lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -100,6 +100,10 @@ mutants: host debug-images  ## whether the module's KUnit cases notice mistakes
 identity: host images  ## every implementation and experiment twice: are the bytes the same?
 	$(BIN)/python -m images --all
 	$(BIN)/python -m tests.trust.identity
+
+recorded: host images  ## every experiment with all packets recorded and with none: are the bytes the same?
+	$(BIN)/python -m images --all
+	$(BIN)/python -m tests.trust.recorded
 
 modes: host images  ## every experiment by way of stub processes and without: are the bytes the same?
 	$(BIN)/python -m images --all

@@ -28,6 +28,7 @@ _INSTANT_OR_NONE = {"type": ["integer", "null"], "description": "a whole number,
 _STATUS = {"type": ["integer", "null"], "minimum": -64, "maximum": 255, "description": "an exit status, or null"}
 _TEXTS = {"type": "array", "items": {"type": "string"}, "description": "a list of texts"}
 _FIELDS = {"type": "object", "description": "fields below it"}
+_COUNTS = {**_FIELDS, "additionalProperties": _WHOLE}
 _OUTCOME = {
     **_FIELDS,
     "required": ["endpoint", "ending", "at_ns", "says"],
@@ -47,9 +48,11 @@ RUN: dict[str, Any] = {
         "error": {"type": ["string", "null"], "description": "a text, or null"},
         "virtual_ns": _WHOLE,
         "ended_ns": _INSTANT,
+        "counted_ns": _INSTANT,
         "versions": {**_FIELDS, "additionalProperties": {"type": "string", "description": "a text"}},
         "probe": _FIELDS,
-        "counters": _FIELDS,
+        "counters": {**_FIELDS, "properties": {"interfaces": {**_FIELDS, "additionalProperties": _COUNTS}}},
+        "captured": {**_FIELDS, "additionalProperties": _COUNTS},
         "flows": {
             **_FIELDS,
             "additionalProperties": {
@@ -65,7 +68,7 @@ RUN: dict[str, Any] = {
         },
     },
     "if": {"properties": {"status": {"const": "ok"}}},
-    "then": {"required": ["ended_ns", "versions", "audit", "probe", "counters", "flows"]},
+    "then": {"required": ["ended_ns", "counted_ns", "versions", "audit", "probe", "counters", "flows"]},
     "else": {"properties": {"error": {"type": "string", "description": "a text, since the run failed"}}},
 }
 """The report of the agent (engine/guest/agent.py)."""

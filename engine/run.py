@@ -8,28 +8,31 @@ import re
 import resource
 import shutil
 import time
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from common import files, sums
-from engine import backends, handover, outcome
+from engine import backends, handover, outcome, recorder
 from engine.cpu_slots import all_cpus, free_cpu
 from engine.errors import EngineError
-from engine.guest import captures
+from engine.guest.captures import SNAP_BYTES
+from engine.recorder import Recording
 from engine.sandbox import STAGE, Limits
-from scenarios.plan import extremes
+from scenarios.plan import captures, extremes
 from scenarios.resolve import Cell, resolve
 from scenarios.run_files import FAILED, OF_RUN, PACKET_BYTES
 
-_CAPTURED_BYTES = 16 + captures.SNAP_BYTES  # a record with its header
+_CAPTURED_BYTES = 16 + SNAP_BYTES  # a record with its header
+_SHARE_PACKED = 0.5  # a quarter, measured over all studies
 _SAMPLE_BYTES = 128  # a row of a trace
 _SPARE_BYTES = 64 << 20
 _SPARE_FILES, _FILES_OF_FLOW = 64, 16
 _QUOTA_OF_NEED = 4  # small packets, chatty clients: a run may take more than expected, but not fill the disk
+_AUDIT_OF_CAPTURES = "captures agree with interface counters in packets and bytes; "
 _TAIL_BYTES = 4096
 _MADE = ("pcap", "traces")  # what a repeated run must reproduce
+_ABOUT_CAPTURES = ("captures", "keep_captures")  # of run.json: what is kept makes no difference in the guest
 _ENDED, _AGENT_ENDED = "reboot:", "init: the agent ended"  # what comes before them says why, if anything does
 _KILLED = re.compile(r"Out of memory: Killed process \d+ \(([^()]{1,15})\)")  # as Linux's mm/oom_kill.c says it
 
@@ -39,8 +42,13 @@ def run_folder(into: Path, cell: Cell, seed: int) -> Path:
     return into / cell.study / cell.experiment / cell.name / f"seed-{seed}"
 
 
-def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict[str, Any]:
+def execute(
+    cell: Cell, seed: int, into: Path, backend: str = "virtual", keep: Sequence[str] = recorder.BOTTLENECK
+) -> dict[str, Any]:
     """Run `cell` with `seed` on a backend; return the summary.
+
+    The packets at the taps `keep` are captured, whatever the scenario asks for, where that makes no difference in the
+    guest.
 
     The folder appears under its name only if the run succeeds. What a failed run leaves is kept beside it as
     ``failed-seed-<n>``.
@@ -54,9 +62,10 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
     run = resolve(cell, seed, backend)
     try:
         _make_folders(partial, failed)
-        limits = Limits(disk_bytes=_QUOTA_OF_NEED * _check_space(partial, run))
-        limits = replace(limits, guest_memory_mib=run["sizes"]["memory_mib"])
-        summary = _run_guest(partial, run, limits)
+        wanted = recorder.wanted(run, keep)
+        guest_bytes, recorder_bytes = _check_space(partial, run, wanted)
+        limits = Limits(disk_bytes=guest_bytes, guest_memory_mib=run["sizes"]["memory_mib"])
+        summary = _run_guest(partial, run, limits, wanted, recorder_bytes)
         loose = () if run["keep_captures"] else ("pcap", "traces")
         _rename(partial, folder, loose)
         return summary
@@ -74,6 +83,12 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
         raise
     finally:
         handover.remove(partial)
+        handover.remove(_recorded(partial))
+
+
+def _recorded(partial: Path) -> Path:
+    """Return the folder of what is recorded of a run: beside its own, which the guest can write into."""
+    return partial.with_name(f"{partial.name.removesuffix('.partial')}.recorded.{os.getpid()}.partial")
 
 
 def _note_failure(partial: Path, run: dict[str, Any], why: str) -> None:
@@ -130,46 +145,67 @@ def _make_folders(partial: Path, failed: Path) -> None:
         (partial / name).mkdir()
 
 
-def _check_space(folder: Path, run: dict[str, Any]) -> int:
-    """Return the bytes that the run may need. Most are for captures: both directions at every tap.
+def _check_space(folder: Path, run: dict[str, Any], wanted: list[recorder.Capture]) -> tuple[int, int]:
+    """Return the bytes that the guest may take, and its recorder. Most are for captures: both directions at every tap.
 
     Raises:
-        EngineError: fewer are free.
+        EngineError: fewer are free than that run should need.
     """
     packets = extremes.busiest_bps(run) / (8 * PACKET_BYTES) * run["duration_ns"] / 1e9
+    of_tap_bytes = 2 * packets * _CAPTURED_BYTES
+    shares = {capture.tap: _SHARE_PACKED if capture.packed else 1.0 for capture in wanted}
+    captures_bytes = int(of_tap_bytes * sum(shares.values()))
     samples = (len(run["flows"]) + 1) * run["duration_ns"] / run["sample_ns"]
-    needed = _SPARE_BYTES + int(2 * packets * len(run["captures"]) * _CAPTURED_BYTES + samples * _SAMPLE_BYTES)
+    guest_bytes = _SPARE_BYTES + int(samples * _SAMPLE_BYTES)
+    needed = guest_bytes + captures_bytes
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise EngineError(f"{folder.parent}: {free >> 20} MiB free, this run may need {needed >> 20} MiB")
     room = os.statvfs(folder)
-    wanted = _SPARE_FILES + _FILES_OF_FLOW * len(run["flows"])
-    if room.f_files and room.f_favail < wanted:  # some file systems have no such bound
-        raise EngineError(f"{folder.parent}: room for {room.f_favail} files, this run may need {wanted}")
-    return needed
+    files = _SPARE_FILES + _FILES_OF_FLOW * len(run["flows"]) + len(wanted)
+    if room.f_files and room.f_favail < files:  # some file systems have no such bound
+        raise EngineError(f"{folder.parent}: room for {room.f_favail} files, this run may need {files}")
+    if not captures.recorded(run):
+        guest_bytes, captures_bytes = needed, 0
+    return _QUOTA_OF_NEED * guest_bytes, _QUOTA_OF_NEED * (captures_bytes + _SPARE_BYTES)
 
 
-def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def _run_guest(
+    folder: Path, run: dict[str, Any], limits: Limits, wanted: list[recorder.Capture], recorder_bytes: int
+) -> dict[str, Any]:
     guest = backends.prepare(run)
+    of_guest = [] if captures.recorded(run) else [capture.name for capture in wanted]
     run["provenance"] = guest.provenance
 
     with all_cpus() if guest.alone else free_cpu(guest.memory_mib) as cpu:
         run["origin_ns"] = guest.origin_ns(run["lead"]["probe_ns"])
-        description = json.dumps(run, indent=1)
-        (folder / "run.json").write_text(description)
+        in_guest = {name: value for name, value in run.items() if name not in _ABOUT_CAPTURES}
+        (folder / "run.json").write_text(json.dumps(in_guest, indent=1))
+        from_ns = run["origin_ns"] - run["lead"]["endpoints_ns"]
+        recording = Recording([] if of_guest else wanted, from_ns, _recorded(folder), recorder_bytes)
         started, before_s = time.monotonic(), _cpu_of_children_s()
         try:
-            status = guest.execute(folder, cpu, limits)
+            status = guest.execute(folder, cpu, limits, recording)
         except EngineError:
             with contextlib.suppress(EngineError):  # why it was ended comes first
-                handover.accept(folder, limits, _declared(run))
+                handover.accept(folder, limits, _declared(run, of_guest))
+            recording.move(folder)
             raise
         handover.remove(folder / STAGE)
-        handover.accept(folder, limits, _declared(run))
+        handover.accept(folder, limits, _declared(run, of_guest))
+        recording.move(folder)
         wall_s, cpu_s = time.monotonic() - started, _cpu_of_children_s() - before_s
 
-    (folder / "run.json").write_text(description)  # the host's version, whatever the guest made of it
+    (folder / "run.json").write_text(json.dumps(run, indent=1))  # the host's version, whatever the guest made of it
     said = _outcome(folder, status)
+    captured = said.get("captured", {}) if of_guest else recording.captured
+    if said["status"] == "ok":
+        try:
+            if not of_guest:
+                captured = recording.until(run["origin_ns"] + said["counted_ns"], folder)
+            recorder.check(wanted, captured, said["counters"]["interfaces"])
+        except EngineError as error:
+            said |= {"status": "failed", "error": str(error)}
     summary = {
         "status": said["status"],
         "error": said["error"] and said["error"] + _out_of_memory(folder, guest.memory_mib),
@@ -178,10 +214,9 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
         "cpu_s": cpu_s,
         # what a repeated run must reproduce, recorded before captures are removed
         "digests": sums.below(folder, *_MADE),
-        **{
-            name: said.get(name)
-            for name in ("ended_ns", "versions", "audit", "probe", "flows", "counters", "latest_event_ns")
-        },
+        "audit": said.get("audit") and _AUDIT_OF_CAPTURES * bool(wanted) + said["audit"],
+        "captured": captured,
+        **{name: said.get(name) for name in ("ended_ns", "versions", "probe", "flows", "counters", "latest_event_ns")},
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=1))
     sums.write(folder, summary["digests"] | {name: sums.digest(folder / name) for name in OF_RUN})
@@ -196,12 +231,12 @@ def _cpu_of_children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _declared(run: dict[str, Any]) -> dict[str, list[str] | None]:
+def _declared(run: dict[str, Any], captures_of_guest: list[str]) -> dict[str, list[str] | None]:
     """Return the folders that a run leaves, with the names of their files: captures and traces are the scenario's."""
     queues = [queue["trace"] for queue in run["network"]["queues"].values()]
     traces = ["events", *queues, *(f"cwnd-{flow['name']}" for flow in run["flows"])]
     return {
-        "pcap": [name for _, _, name in captures.files(run)],
+        "pcap": captures_of_guest,
         "traces": [f"{trace}.csv" for trace in traces],
         "logs": None,
     }

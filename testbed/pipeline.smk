@@ -20,6 +20,7 @@ if not os.path.isdir(f"{FOLDER}/studies"):
 config["studies"] = sorted(os.listdir(f"{FOLDER}/studies"))
 config["further_studies"] = []
 config["folders"] = {"studies": f"{FOLDER}/studies", "results": FOLDER}
+config["keep_packets"] = True
 validate(config, "../workflows/schemas/config.schema.yaml")
 
 

@@ -13,6 +13,7 @@ from common.sums import DamagedError
 from engine import backends, cgroup, images, interrupt, progress, provenance, sandbox
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
+from engine.recorder import BOTTLENECK
 from engine.run import execute, run_folder
 from scenarios import implementations, schema
 from scenarios.errors import ScenarioError
@@ -34,8 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", choices=backends.NAMES, default="virtual", help="default: %(default)s")
     kept = "keep runs that ended well after FILE was written, made of the same scenario, images and code"
     parser.add_argument("--keep-since", type=Path, metavar="FILE", help=kept)
-    tables = "turn captures and traces into Parquet tables after each run, as `python -m analysis columns` does"
+    tables = "make Parquet tables of captures and traces after each run, and remove the traces"
     parser.add_argument("--columns", action="store_true", help=tables)
+    more = "keep the packets of this tap, too (sender, receiver...); may be repeated, and changes nothing in the run"
+    parser.add_argument("--capture", metavar="TAP", action="append", default=[], help=more)
+    temporary = "capture only what the scenario asks for, and with --columns remove the captures, too"
+    parser.add_argument("--temporary-packets", action="store_true", help=temporary)
     parser.set_defaults(kept="finished runs are kept")
 
 
@@ -71,7 +76,7 @@ def main(options: argparse.Namespace) -> int:
             try:
                 print(_carried_out(cell, seed, options), flush=True)
                 if options.columns:
-                    _write_columns(run_folder(options.into, cell, seed))
+                    _write_columns(run_folder(options.into, cell, seed), options.temporary_packets)
             except (EngineError, ScenarioError) as error:
                 print(printable(f"{run_folder(Path(), cell, seed)}: failed: {error}"), file=sys.stderr, flush=True)
                 worst = max(worst, 1)
@@ -85,20 +90,22 @@ def _carried_out(cell: Cell, seed: int, options: argparse.Namespace) -> str:
     """Carry out a run, unless it is kept; return a line about it."""
     name = run_folder(Path(), cell, seed)
     since: Path | None = options.keep_since
-    if since is not None and is_finished(cell, seed, options.into, options.backend, since):
+    if since is not None and not options.capture and is_finished(cell, seed, options.into, options.backend, since):
         return f"{name}: finished before, and kept"
-    summary = execute(cell, seed, options.into, options.backend)
+    keep = options.capture if options.temporary_packets else [*BOTTLENECK, *options.capture]
+    summary = execute(cell, seed, options.into, options.backend, keep)
     return f"{name}: {summary['ended_ns'] / 1e9:g} s in {summary['wall_s']:.1f} s{_unfinished(summary)}"
 
 
-def _write_columns(folder: Path) -> None:
+def _write_columns(folder: Path, temporary_packets: bool) -> None:
     """Make the tables of a run here: a process of its own would take longer to start than this takes."""
-    from analysis.capture.columns import write_columns  # loads Polars
+    from analysis.capture.columns import drop, write_columns  # loads Polars
 
     interrupt.by_ctrl_c()
     with ended_after(LIMIT_S, f"tables of {folder}"):
         for warning in write_columns(folder):
             print(warning, file=sys.stderr, flush=True)
+        drop(folder, temporary_packets)
 
 
 def _unfinished(summary: dict[str, Any]) -> str:

@@ -21,7 +21,6 @@ from analysis.run_json import Flow, Settings
 from analysis.tables.of_run import CWND, PACKETS, QUEUE, QUEUE_BACKWARD, UTP
 from analysis.tables.schema import Table
 from common import sums
-from scenarios.resolve import QUICK
 
 FOLDER: Final = "columns"
 QUEUE_TRACE: Final = "traces/queue.csv"
@@ -38,34 +37,45 @@ OF_UTP: Final = tuple(name for name in pcap.COLUMNS if name.startswith("utp_"))
 def write_columns(folder: Path) -> list[str]:
     """Write the tables of a run; returns warnings, one sentence each.
 
-    Captures and traces of runs that do not keep them are removed once their tables exist, so a second call finds the
-    tables instead and leaves them. The log of events stays, and at size quick the captures stay packed: they are few.
+    Packets are those of the taps that the scenario asks for. Where captures and traces are gone (`drop`), the tables
+    stay as they are.
 
     Raises DamagedError where a capture or a trace is not as the run left it.
     """
     run = run_json.load(folder)
     names = sums.read(folder)
-    packs = [name for name in names if name.endswith(packed.PACKED)]
-    captures = [name for name in names if name.startswith(f"{packed.FOLDER}/") and name not in packs]
-    traces = [QUEUE_TRACE, BACKWARD_TRACE, *map(_window_of, run.flows)]
-    ended = [sums.inside(folder, name) for name in traces]
+    captures = [name for name in names if _is_capture(name) and _tap_and_interface(Path(name))[0] in run.captures]
     tables = [name for name in names if name.startswith(f"{FOLDER}/")]
-    warnings: list[str] = []
-    if captures or not tables:
-        with sums.replacing(folder, instead_of=() if run.keep_captures else captures + traces) as draft:
-            target = draft / FOLDER
-            target.mkdir()
-            warnings = _write_packets(run, [sums.checked(folder, name) for name in captures or packs], target)
-            _write_traces(run, [flow for flow in run.flows if _window_of(flow) in names], target)
-            if run.size == QUICK and not run.keep_captures:
-                packed.pack([folder / name for name in captures], draft / packed.FOLDER)
-    else:
-        for name in tables + packs:
+    if tables and QUEUE_TRACE not in names:
+        for name in tables:
             sums.checked(folder, name)
-    if not run.keep_captures:
-        for done in (*sums.inside(folder, packed.FOLDER).glob(f"*{packed.SUFFIX}"), *ended):
-            done.unlink(missing_ok=True)
+        return []
+    with sums.replacing(folder) as draft:
+        target = draft / FOLDER
+        target.mkdir()
+        warnings = _write_packets(run, [sums.checked(folder, name) for name in captures], target)
+        _write_traces(run, [flow for flow in run.flows if _window_of(flow) in names], target)
     return warnings
+
+
+def drop(folder: Path, packets: bool) -> None:
+    """Remove a run's traces, whose tables must exist, and with `packets` its captures, unless it is to keep them.
+
+    The log of events stays.
+    """
+    run = run_json.load(folder)
+    if run.keep_captures:
+        return
+    traces = {QUEUE_TRACE, BACKWARD_TRACE, *map(_window_of, run.flows)}
+    gone = [name for name in sums.read(folder) if name in traces or (packets and _is_capture(name))]
+    with sums.replacing(folder, instead_of=gone):
+        pass
+    for name in gone:
+        sums.inside(folder, name).unlink(missing_ok=True)
+
+
+def _is_capture(name: str) -> bool:
+    return name.startswith(f"{packed.FOLDER}/")
 
 
 def _write_packets(run: Settings, captures: list[Path], target: Path) -> list[str]:

@@ -3,7 +3,6 @@
 import ast
 import json
 import math
-import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +34,6 @@ FOLDER: Final = "evidence"  # of the report: small files, which a published site
 _FULL_RUN: Final = "full-run.json"
 _OF_FULL_RUN: Final = ("ended", "runs", "commit", "made_from", "versions", "claims")
 _MOST: Final = 4  # cells that a row names one by one
-_TAP: Final = "bottleneck-out"  # which each topology has
 _AROUND: Final = 8  # packets before an instant, and as many behind it
 
 
@@ -86,24 +84,17 @@ class Captures:
 
 @dataclass(frozen=True)
 class CellRuns:
-    """All runs of a cell: the command that makes the first one again, and where its captures are then.
-
-    Where the scenario captures nothing, `capturing` is a command that does.
-    """
+    """All runs of a cell: the command that makes the first one again, and where its captures are then."""
 
     cell: str
     runs: list[Kept]
     command: str
     captures: str
-    capturing: str
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What stands in the row below a claim; its commands make the run again, and keep what it captures.
-
-    Those of `capturing` repeat runs whose scenarios capture nothing, with a capture.
-    """
+    """What stands in the row below a claim; its commands make the run again, and keep its packets."""
 
     runs: list[Link] = field(default_factory=list)
     all_runs: list[Link] = field(default_factory=list)  # lists of the runs of each seed, with their files
@@ -113,7 +104,6 @@ class Evidence:
     place: Place | None = None
     commands: list[str] = field(default_factory=list)
     full_commands: list[str] = field(default_factory=list)  # where runs are of another size
-    capturing: list[str] = field(default_factory=list)
     instant_s: float | None = None
     packets: list[Packet] = field(default_factory=list)
 
@@ -188,21 +178,20 @@ class Source:
         if any(run not in self._ran for run in read):
             return replace(evidence, commands=[self._making(read, claim)])
         sizes = {self._ran[run]["size"] for run in read}
-        evidence = replace(evidence, all_runs=self._lists(read))
+        captures = [
+            Captures(self._name(run) if len(read) > 1 else "", files)
+            for run in (read if len(read) <= _MOST else read[:1])
+            if (files := _captures(self._of_run(run), self._home))
+        ]
+        evidence = replace(evidence, all_runs=self._lists(read), captures=captures)
         if len(read) > _MOST:
             full_commands = [] if sizes == {COMPLETE} else self._all({COMPLETE})
             return replace(evidence, runs=self._folders(read), commands=self._all(sizes), full_commands=full_commands)
         evidence = replace(
             evidence,
             runs=[one for run in read if (one := self._link(run))],
-            captures=[
-                Captures(self._name(run) if len(read) > 1 else "", files)
-                for run in read
-                if (files := _captures(self._of_run(run), self._home))
-            ],
             commands=[self._command(run) for run in read],
             full_commands=[] if sizes == {COMPLETE} else [self._command(run, COMPLETE) for run in read],
-            capturing=[line for run in read if (line := _capturing(self._ran[run], self._of_run(run)))],
         )
         return evidence if len(read) > 1 else self._looked_into(evidence, claim, read[0])
 
@@ -348,23 +337,11 @@ def listed(
             cell,
             [_kept(run, runs / place / cell / f"seed-{run['seed']}", home) for run in of_cell],
             command_of(of_cell[0], scenario, "runs"),
-            "" if _captures_nothing(of_cell[0]) else str(Path("runs", *folder.parts[-4:], packed.FOLDER)),
-            _capturing(of_cell[0], folder),
+            str(Path("runs", *folder.parts[-4:], packed.FOLDER)),
         )
         for cell, of_cell in by_cell.items()
         for folder in [runs / place / cell / f"seed-{of_cell[0]['seed']}"]
     ]
-
-
-def _captures_nothing(run: Mapping[str, Any]) -> bool:
-    return run.get("captures") == []  # older results do not say what a run captures
-
-
-def _capturing(run: Mapping[str, Any], folder: Path) -> str:
-    """Give the command that repeats a run with a capture, and compares; nothing where the run captures, or is gone."""
-    if not (_captures_nothing(run) and folder.is_dir()):
-        return ""
-    return f"testbed rewind {shlex.quote(str(folder))} --at 0s --futures 0 --capture {_TAP}"
 
 
 def _kept(run: Mapping[str, Any], folder: Path, home: Path) -> Kept:

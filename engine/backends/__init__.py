@@ -8,7 +8,9 @@ import importlib
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from engine.recorder import Recording
 from engine.sandbox import Limits
+from scenarios.plan import captures
 
 Run = dict[str, Any]
 NAMES = ("virtual", "qemu", "native")
@@ -31,8 +33,10 @@ class Guest(Protocol):
         """
         ...
 
-    def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
+    def execute(self, folder: Path, cpu: int, limits: Limits, recording: Recording) -> int:
         """Carry out ``folder/run.json`` on one CPU, which leaves the agent's files in `folder`; return the exit status.
+
+        Packets go to `recording` where the guest's kernel records them.
 
         Raises:
             EngineError: the run had to be ended; the sentence says why.
@@ -51,7 +55,7 @@ def agent(run: Run, delay_tolerance_ns: int) -> Run:
     The agent loads `modules`, and sets `kernel_sysctls` of the whole kernel and `namespace_sysctls` in each namespace.
     The fidelity probe tolerates `delay_tolerance_ns` in a delay, and `train_tolerance_ns` in the duration of the packet
     train that measures a capacity. The agent gives a sign of life at each hundredth of a run, and every
-    `sign_every_ns`.
+    `sign_every_ns`. It captures packets at the taps `captures`.
     """
     return {
         "modules": modules(run),
@@ -60,6 +64,7 @@ def agent(run: Run, delay_tolerance_ns: int) -> Run:
         "delay_tolerance_ns": delay_tolerance_ns,
         "train_tolerance_ns": 0,
         "sign_every_ns": None,
+        "captures": captures.of_agent(run),
     }
 
 

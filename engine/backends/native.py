@@ -19,6 +19,7 @@ from engine import backends, images, provenance, watch
 from engine.backends import AGENT
 from engine.errors import EngineError
 from engine.images import Images
+from engine.recorder import Recording
 from engine.sandbox import Limits
 from topologies.timeline import SECOND_NS
 
@@ -57,7 +58,7 @@ class Guest:
         """See `engine.backends.Guest`."""
         return time.time_ns() + _BUILD_NS + probe_ns
 
-    def execute(self, folder: Path, cpu: int, limits: Limits) -> int:  # noqa: ARG002  one CPU would delay packets
+    def execute(self, folder: Path, cpu: int, limits: Limits, recording: Recording) -> int:  # noqa: ARG002  one CPU would delay packets
         """See `engine.backends.Guest`."""
         return watch.run(_command(self.images, AGENT, folder), folder, limits)
 

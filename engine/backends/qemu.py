@@ -25,6 +25,7 @@ from engine.backends import AGENT
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
 from engine.images import Program
+from engine.recorder import Recording
 from engine.sandbox import UNCONFINED, Limits, bubblewrap
 from scenarios.plan.lead import BUILD_NS
 from topologies.timeline import BOOT_NS
@@ -87,7 +88,7 @@ class Guest:
         """See `engine.backends.Guest`; in virtual time the same for the same scenario."""
         return BOOT_NS + BUILD_NS + probe_ns
 
-    def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
+    def execute(self, folder: Path, cpu: int, limits: Limits, recording: Recording) -> int:  # noqa: ARG002
         """See `engine.backends.Guest`."""
         folder = folder.resolve()
         initrd, disk = folder / ".initrd", folder / ".results"

@@ -8,6 +8,7 @@ from engine import backends, images, launch, provenance, watch
 from engine.backends import AGENT
 from engine.images import Images, Program
 from engine.progress import Stage
+from engine.recorder import Recording
 from engine.sandbox import Limits
 from scenarios.plan.lead import BUILD_NS
 from topologies.timeline import BOOT_NS
@@ -33,10 +34,12 @@ class Guest:
         """See `engine.backends.Guest`; in virtual time the same for the same scenario."""
         return BOOT_NS + BUILD_NS + probe_ns
 
-    def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
+    def execute(self, folder: Path, cpu: int, limits: Limits, recording: Recording) -> int:
         """See `engine.backends.Guest`."""
-        command = launch.command(self.images, folder, cpu, self.arguments, limits, programs=self.programs)
-        return watch.run(command, folder, limits, kernel=self.images.kernel, before=self.before)
+        with recording.started(self.images.tools, cpu) as (more, descriptors):
+            arguments = [*self.arguments, *more]
+            command = launch.command(self.images, folder, cpu, arguments, limits, programs=self.programs)
+            return watch.run(command, folder, limits, descriptors, self.images.kernel, self.before)
 
 
 def agent(run: dict[str, Any]) -> dict[str, Any]:
@@ -69,5 +72,5 @@ def _stages(lead: dict[str, int]) -> tuple[Stage, ...]:
     return (
         Stage(BUILD_NS, "while the network was built"),
         Stage(zero_ns - lead["endpoints_ns"], "during the fidelity probe"),
-        Stage(zero_ns, "while captures and endpoints were started"),
+        Stage(zero_ns, "while endpoints were started"),
     )

@@ -125,7 +125,7 @@ def _wall_s(folder: Path, *, pairs: int = 1, flows: int = 1, rate_mbps: int = 10
     if not flows:
         cell = dataclasses.replace(cell, settings={**cell.settings, "flows": []})
     started = time.monotonic()
-    execute(cell, 1, folder)
+    execute(cell, 1, folder, keep=())
     return time.monotonic() - started
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -199,7 +199,7 @@ def _best(measure: Callable[[], float]) -> float:
 
 def _wall_s(cell: Cell, folder: Path, seed: int = 1) -> float:
     started = time.monotonic()
-    execute(cell, seed, folder)
+    execute(cell, seed, folder, keep=())
     return time.monotonic() - started
 
 
@@ -217,19 +217,23 @@ def _without_capture(cell: Cell) -> Cell:
 
 def _reader_packets_per_s(cell: Cell, idle: Cell, folder: Path) -> float:
     """The command line as it is used, writing included; its start, measured on a run without flows, taken off."""
-    written = json.loads((run_folder(folder, cell, 1) / "summary.json").read_text())["counters"]["captured_pkts"]
+    written = json.loads((run_folder(folder, cell, 1) / "summary.json").read_text())["captured"]
     seconds = _best(functools.partial(_columns_wall_s, cell, folder))
-    return float(sum(written.values()) / (seconds - _best(functools.partial(_columns_wall_s, idle, folder))))
+    return float(_pkts(written) / (seconds - _best(functools.partial(_columns_wall_s, idle, folder))))
 
 
 def _utp_packets_per_cpu_s(idle: Cell, folder: Path) -> float:
     """As above, of a libutp flow; its packets are repeated, so that the start, taken off, is little beside them."""
     (cell,) = expand(UTP, "complete")
-    written = execute(cell, 1, folder)["counters"]["captured_pkts"]
+    written = execute(cell, 1, folder, keep=())["captured"]
     repeat_packets(run_folder(folder, cell, 1), "pcap/bottleneck-out.pcap", _UTP_REPEATS)
     seconds = _best(functools.partial(_columns_cpu_s, cell, folder))
     start_s = _best(functools.partial(_columns_cpu_s, idle, folder))
-    return float(sum(written.values()) * _UTP_REPEATS / (seconds - start_s))
+    return float(_pkts(written) * _UTP_REPEATS / (seconds - start_s))
+
+
+def _pkts(captured: Mapping[str, Mapping[str, int]]) -> int:
+    return sum(held["pkts"] for held in captured.values())
 
 
 def repeat_packets(folder: Path, name: str, times: int) -> None:

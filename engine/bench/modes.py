@@ -29,7 +29,7 @@ def _cpu_s(cell: Cell, folder: Path) -> float:
     """Of the guest and all its processes, and of this one around it."""
     whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     before = [resource.getrusage(who) for who in whose]
-    execute(cell, 1, folder)
+    execute(cell, 1, folder, keep=())
     after = [resource.getrusage(who) for who in whose]
     return sum(
         now.ru_utime + now.ru_stime - then.ru_utime - then.ru_stime for now, then in zip(after, before, strict=True)

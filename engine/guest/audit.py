@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from engine.guest.captures import Capture, Written
 from topologies.batch import entered
 from topologies.pairs import HOST_ADDRESS, HOST_MASK
 
@@ -67,21 +66,6 @@ def difference(after: Counters, before: Counters) -> Counters:
         interface: {what: count - before[interface][what] for what, count in counts.items()}
         for interface, counts in after.items()
     }
-
-
-def check_captures(captures: list[Capture], written: dict[str, Written], counters: Counters) -> None:
-    """Check that a capture holds exactly the packets that its interface counted, and as many bytes on the wire."""
-    directions = {"in": ("received",), "out": ("sent",), "inout": ("received", "sent")}
-    for capture in captures:
-        held = written[capture.interface]
-        for what, unit, count in (("packets", "pkts", held.pkts), ("bytes", "bytes", held.wire_bytes)):
-            counted = counters[capture.interface]
-            expected = sum(counted[f"{direction}_{unit}"] for direction in directions[capture.direction])
-            if count != expected:
-                raise AuditError(
-                    f"audit: the capture at {capture.tap} ({capture.interface}) has {count} {what}, "
-                    f"the interface counted {expected}"
-                )
 
 
 def check_received(net: Any, flows: list[dict[str, Any]], told: dict[str, Any], counters: Counters) -> None:

@@ -1,9 +1,10 @@
-"""Captures packets: one tcpdump per interface of each tap that the scenario asks for."""
+"""Captures packets where the guest's kernel has no recorder: one tcpdump per interface of each tap."""
 
 import os
 import re
 import signal
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,23 +34,23 @@ class Capture:
     log: str
 
 
-def files(run: dict[str, Any]) -> list[tuple[str, dict[str, str], str]]:
-    """Return each place of the taps that the scenario asks for: tap, place and the name of its file.
+def files(run: dict[str, Any], taps: Iterable[str]) -> list[tuple[str, dict[str, str], str]]:
+    """Return each place of these taps: tap, place and the name of its file.
 
     That is ``<tap>.pcap``, or ``<tap>.<interface>.pcap`` if a tap has several places.
     """
-    taps = {tap: run["network"]["taps"][tap] for tap in run["captures"]}
+    places_of = {tap: run["network"]["taps"][tap] for tap in taps}
     return [
         (tap, place, f"{tap}.pcap" if len(places) == 1 else f"{tap}.{place['interface']}.pcap")
-        for tap, places in taps.items()
+        for tap, places in places_of.items()
         for place in places
     ]
 
 
 def start(net: Any, run: dict[str, Any], results: str) -> list[Capture]:
-    """Start the captures, into files of pcap/."""
+    """Start the captures that the agent makes, into files of pcap/."""
     captures = []
-    for tap, place, name in files(run):
+    for tap, place, name in files(run, run["agent"]["captures"]):
         node, interface, direction = place["node"], place["interface"], place["direction"]
         path, log = f"{results}/pcap/{name}", f"{results}/logs/tcpdump.{name.removesuffix('.pcap')}"
         buffer_kib = str(run["sizes"]["capture_buffer_kib"])
@@ -69,7 +70,7 @@ class Written:
 
 
 def stop(captures: list[Capture]) -> dict[str, Written]:
-    """End the captures; returns what is in their files, by interface.
+    """End the captures; returns what is in their files, by name.
 
     Raises:
         CaptureError: tcpdump failed, the kernel dropped packets before it could write them, or a file is not a capture.
@@ -86,7 +87,8 @@ def stop(captures: list[Capture]) -> dict[str, Written]:
                 f"capture at {capture.tap} ({capture.interface}): tcpdump ended with "
                 f"{os.waitstatus_to_exitcode(status)}: {words.strip()}"
             )
-    return dict(zip((capture.interface for capture in captures), _records(captures), strict=True))
+    names = (os.path.basename(capture.file) for capture in captures)
+    return dict(zip(names, _records(captures), strict=True))
 
 
 def _records(captures: list[Capture]) -> list[Written]:

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from scenarios.plan import extremes
+from scenarios.plan import captures, extremes
 from topologies.packets import packet_ns
 from topologies.probe_plan import HELLO_BYTES, train_pkts
 from topologies.timeline import RULE_NS, SECOND_NS
@@ -29,8 +29,7 @@ def lead(run: dict[str, Any]) -> dict[str, int]:
     probing_ns, every_ns = _PROBE_NS, _PROBE_SPREAD_NS // slots
     if slots * slot_ns > _PROBE_NS:
         probing_ns, every_ns = slots * slot_ns, slot_ns
-    captured = sum(len(run["network"]["taps"][tap]) for tap in run["captures"])
-    processes = 2 * len(run["flows"]) + 2 * captured
+    processes = 2 * len(run["flows"]) + 2 * captures.processes(run)
     endpoints_ns = max(_ENDPOINTS_NS, processes * _PROCESS_NS)
     drain_ns = max(_DRAIN_NS, _drain_ns(run))
     return {

@@ -7,7 +7,7 @@ keep their bytes.
 import math
 from typing import Any
 
-from scenarios.plan import extremes
+from scenarios.plan import captures, extremes
 from topologies.packets import PACKET_BYTES
 
 MEMORY_MIB = 512
@@ -43,9 +43,10 @@ class TooLargeError(ValueError):
 
 
 def sizes(run: dict[str, Any]) -> dict[str, Any]:
-    """Return the `sizes` of run.json: what guest, kernel and captures of a resolved scenario must hold.
+    """Return the `sizes` of run.json: what guest and kernel of a resolved scenario must hold.
 
-    `kernel` are sysctls of the whole guest, needed where the kernel's own choice is too small.
+    `kernel` are sysctls of the whole guest, needed where the kernel's own choice is too small. Where processes of the
+    guest capture packets, each has `capture_buffer_kib`.
 
     Raises:
         TooLargeError: no guest is large enough.
@@ -53,16 +54,17 @@ def sizes(run: dict[str, Any]) -> dict[str, Any]:
     window_bytes = max(_window_bytes(run, direction) for direction in extremes.DIRECTIONS)
     largest_bytes = _OVERSHOOT * window_bytes
     tcp_bytes = math.ceil(largest_bytes * _KEPT_SHARE * _SENT_AND_RECEIVED) + len(run["flows"]) * _FLOW_BYTES
-    captures = sum(len(run["network"]["taps"][tap]) for tap in run["captures"])
-    ring_kib = _RING_KIB if captures * _RING_KIB <= _RINGS_KIB else _RINGS_KIB // captures
-    needed_bytes = tcp_bytes + captures * ((ring_kib << 10) + _CAPTURE_PROCESS_BYTES)
+    capturing = captures.processes(run)
+    ring_kib = _RING_KIB if capturing * _RING_KIB <= _RINGS_KIB else _RINGS_KIB // capturing
+    needed_bytes = tcp_bytes + capturing * ((ring_kib << 10) + _CAPTURE_PROCESS_BYTES)
     needed_bytes += sum(_processes_bytes(flow, run["implementations"][flow["implementation"]]) for flow in run["flows"])
     memory_mib = MEMORY_MIB + max(0, math.ceil((needed_bytes / _MIB - _SPARE_MIB) / 128) * 128)
     if memory_mib > MOST_MEMORY_MIB:
         raise TooLargeError(
             f"a run needs a guest of {memory_mib} MiB: "
-            f"{window_bytes / 1e6:.0f} MB can be under way (rate x round trip + buffer), "
-            f"and {captures} interfaces are captured"
+            f"{window_bytes / 1e6:.0f} MB can be under way (rate x round trip + buffer)"
+            + f", and {capturing} interfaces are captured"
+            * bool(capturing)
         )
     pages = math.ceil(tcp_bytes / _PAGE_BYTES)
     kernel = {"net/ipv4/tcp_mem": f"{pages} {pages} {2 * pages}"} if tcp_bytes > _TCP_MEMORY_BYTES else {}
@@ -73,10 +75,10 @@ def sizes(run: dict[str, Any]) -> dict[str, Any]:
             kernel |= {f"net/core/{name}_{what}": str(size_bytes) for what in ("default", "max")}
     return {
         "memory_mib": memory_mib,
-        "capture_buffer_kib": ring_kib,
         "receive_buffer_bytes": max(_RECEIVE_BUFFER_BYTES, math.ceil(largest_bytes / _MIB) * _MIB),
         "largest_buffer_bytes": max(_LARGEST_BUFFER_BYTES, _KEPT_SHARE * math.ceil(largest_bytes / _MIB) * _MIB),
         "kernel": kernel,
+        **({"capture_buffer_kib": ring_kib} if capturing else {}),
     }
 
 

@@ -18,7 +18,7 @@ def repeat(archived: ArchivedRun, runs: Path) -> Repetition:
     Raises:
         EngineError: it failed.
     """
-    execute(archived.cell, archived.seed, runs)
+    execute(archived.cell, archived.seed, runs, keep=_kept(archived))
     folder = run_folder(runs, archived.cell, archived.seed)
     summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
     description: dict[str, Any] = json.loads((folder / "run.json").read_text())
@@ -32,6 +32,12 @@ def repeat(archived: ArchivedRun, runs: Path) -> Repetition:
         ],
         made_with_another=_made_with(archived.description, description),
     )
+
+
+def _kept(archived: ArchivedRun) -> list[str]:
+    """Return the taps whose packets a run kept beside those that its scenario asks for."""
+    kept = {Path(name).name.partition(".")[0] for name in archived.digests if name.startswith("pcap/")}
+    return [tap for tap in archived.description["network"]["taps"] if tap in kept]
 
 
 def _without_times(summary: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.capture import packed
 from analysis.claims.question import Question
 from analysis.documents import read_yaml
 from analysis.figures import svg
@@ -72,7 +73,7 @@ def compare(results: Path, scenario: Path) -> None:
                 "seed": run.settings.seed,
                 "wall_s": run.summary.get("wall_s", float),
                 "folder": str(run.folder.relative_to(results)),
-                "captures": run.settings.keep_captures,
+                "captures": bool(packed.kept(run.folder)),
             }
             for cell, of_cell in by_cell.items()
             for run in of_cell

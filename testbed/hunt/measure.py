@@ -152,7 +152,7 @@ def measured(order: Order) -> Measured:
     """Carry out a run and measure it; its folder is removed."""
     try:
         [cell] = expand(order.scenario, "complete")
-        summary = execute(cell, order.seed, order.into)
+        summary = execute(cell, order.seed, order.into, keep=())
         run = Run(_with_columns(run_folder(order.into, cell, order.seed)))
         numbers = {expression: _number(expression, run) for expression in order.expressions}
         return Measured(numbers, cpu_s=summary["cpu_s"])

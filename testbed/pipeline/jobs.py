@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
+from scenarios.resolve import QUICK
 from testbed.batches import Batch, Cell, speeds, weight
 from testbed.pipeline.plan import REPRODUCE, SCHEMAS, Plan
 from testbed.pipeline.sources import Sources
@@ -31,8 +32,20 @@ class Wildcards(Protocol):
 class Jobs:
     """The jobs of the plans of all sizes. Functions that take wildcards are for rules."""
 
-    def __init__(self, plans: Iterable[Plan], sources: Sources, cache: str, cores: int, first: str = "") -> None:
-        """Make the jobs; `first` is the experiment that comes first, with its report, while the others run."""
+    def __init__(
+        self,
+        plans: Iterable[Plan],
+        sources: Sources,
+        cache: str,
+        cores: int,
+        first: str = "",
+        keep_packets: bool = False,
+    ) -> None:
+        """Make the jobs; `first` is the experiment that comes first, with its report, while the others run.
+
+        Packets stay at size quick, and with `keep_packets` always.
+        """
+        self._keep_packets = keep_packets
         self.plans = {plan.results: plan for plan in plans}
         self._first = first
         self._sources = sources
@@ -49,6 +62,10 @@ class Jobs:
     def size(self, wildcards: Wildcards) -> str:
         """Return the size whose results a job writes."""
         return self._plan(wildcards).size
+
+    def packets(self, wildcards: Wildcards) -> list[str]:
+        """Return the options of `testbed run` that say whether packets stay."""
+        return [] if self.size(wildcards) == QUICK or self._keep_packets else ["--temporary-packets"]
 
     def scenario(self, wildcards: Wildcards) -> str:
         """Return the scenario file of an experiment."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from analysis.capture import packed
 from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.run_json import NS
@@ -85,7 +86,7 @@ class Order:
             [(_, outcome)] = as_they_end(futures.carry_out, {0: end}, self.processes)
         except BadInputError as error:
             raise BadInputError(f"{self.option}: {error}") from None
-        futures.check_past(outcome, self.past, self.captures)
+        futures.check_past(outcome, self.past)
         return outcome
 
     def fails(self, outcome: FutureResult) -> bool:
@@ -195,11 +196,10 @@ def _show(
 def _late(order: Order, outcome: FutureResult, at_ns: int) -> Iterator[Path]:
     """Write and yield, of the taps that were asked for, the captures from the instant on."""
     origin_ns = json.loads((outcome.folder / "run.json").read_text())["origin_ns"]
-    for tap in order.captures:
-        for capture in sorted((outcome.folder / "pcap").glob(f"{tap}*.pcap")):
-            late = order.folder / "late" / outcome.folder.parent.name / capture.name
-            futures.write_late(capture, origin_ns + at_ns, late)
-            yield late
+    for capture in futures.captures_at(outcome.folder, order.captures):
+        late = order.folder / "late" / outcome.folder.parent.name / f"{packed.place(capture)}{packed.SUFFIX}"
+        futures.write_late(capture, origin_ns + at_ns, late)
+        yield late
 
 
 def _shown(judged: Inequality, measured: Number) -> str:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.capture import packed
 from analysis.run import Run
 from analysis.run_json import NS
 from analysis.series import NotMeasuredError
@@ -56,7 +57,6 @@ class Future:
         drawn = [{"at_ns": self.at_ns, "on": "path", "redraw": self.redraw}] if self.redraw else []
         settings["events"] = [*before, *drawn, *(after if self.events is None else self.events)]
         settings["captures"] = list(dict.fromkeys([*settings["captures"], *self.captures]))
-        settings["keep_captures"] = True
         return replace(self.past.cell, study=STUDY, name=self.named, settings=settings)
 
 
@@ -88,19 +88,18 @@ def carry_out(future: Future) -> FutureResult:
     return FutureResult(future.folder, {text: _number(text, run) for text in future.expressions}, same_pkts)
 
 
-def check_past(outcome: FutureResult, past: Past, captures: Sequence[str]) -> None:
-    """Compare the run that was carried out again, with `captures` beside its own, with what the first one recorded.
+def check_past(outcome: FutureResult, past: Past) -> None:
+    """Compare the run that was carried out again with what the first one recorded; both have its scenario's captures.
 
     Raises:
         EngineError: a file of captures or traces has other bytes.
     """
     digests = json.loads((outcome.folder / "summary.json").read_text())["digests"]
-    different = [name for name, digest in past.digests.items() if digests.get(name) != digest]
-    if different:
-        made = "images or code have changed since"
-        if more := [tap for tap in captures if tap not in past.cell.settings["captures"]]:
-            made += f", or the capture at {', '.join(more)} changed the run; without --capture, only the former counts"
-        raise EngineError(f"{past.folder}: repeated, it differs in {', '.join(different)}: {made}")
+    both = [name for name in past.digests if name in digests or not name.startswith("pcap/")]
+    if different := [name for name in both if digests.get(name) != past.digests[name]]:
+        raise EngineError(
+            f"{past.folder}: repeated, it differs in {', '.join(different)}: images or code have changed since"
+        )
 
 
 def compared(past: Path, future: Path, at_ns: int, taps: Sequence[str]) -> int:
@@ -111,7 +110,7 @@ def compared(past: Path, future: Path, at_ns: int, taps: Sequence[str]) -> int:
     """
     origin_ns = json.loads((future / "run.json").read_text())["origin_ns"]
     count = 0
-    files = [file for tap in taps for file in sorted((past / "pcap").glob(f"{tap}*.pcap"))]
+    files = captures_at(past, taps)
     for file in files:
         ours = before(file, origin_ns + at_ns)
         if ours != before(future / "pcap" / file.name, origin_ns + at_ns):
@@ -120,16 +119,21 @@ def compared(past: Path, future: Path, at_ns: int, taps: Sequence[str]) -> int:
     return count
 
 
+def captures_at(run: Path, taps: Sequence[str]) -> list[Path]:
+    """List the captures of a run at these taps."""
+    return [file for tap in taps for file in packed.kept(run) if packed.place(file).partition(".")[0] == tap]
+
+
 def before(capture: Path, until_ns: int) -> list[bytes]:
     """List the records of a capture (pcap of this host's byte order, in ns) before an instant, with their headers."""
-    content = capture.read_bytes()
+    content = packed.content(capture)
     places = list(_places(content, until_ns))
     return [content[place:end] for place, end in pairwise(places)]
 
 
 def write_late(capture: Path, from_ns: int, into: Path) -> None:
     """Write the part of a capture that begins with an instant."""
-    content = capture.read_bytes()
+    content = packed.content(capture)
     *_, place = _places(content, from_ns)
     into.parent.mkdir(parents=True, exist_ok=True)
     into.write_bytes(content[:_FILE_HEAD] + content[place:])

@@ -9,9 +9,7 @@ import polars as pl
 import pytest
 
 from analysis import bottleneck
-from analysis.capture import packed
-from analysis.capture.columns import write_columns
-from analysis.capture.pcap import read as read_capture
+from analysis.capture.columns import drop, write_columns
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.run import folder as run_folder
@@ -165,23 +163,35 @@ def test_queue_and_windows(tmp_path: Path) -> None:
         run.base_delay_ms("tcp")
 
 
-def test_captures_and_traces_go_when_they_are_not_kept_and_the_tables_stay(tmp_path: Path) -> None:
+@pytest.mark.parametrize("packets", [True, False])
+def test_tables_stay_when_captures_and_traces_go(tmp_path: Path, packets: bool) -> None:
     kept = write(tmp_path / "kept", plain())
     made = plain()
     made.keep_captures = False
     folder = write(tmp_path / "removed", made)
-    window = folder / "traces" / "cwnd-tcp.csv"
-    trace = window.read_bytes()
-    for each in (kept, folder, kept, folder):
-        write_columns(each)
-    assert list((folder / "pcap").iterdir()) == []
+    captures = {file.name for file in (folder / "pcap").iterdir()}
+    for _ in range(2):  # the second call finds what the first one made
+        for each in (kept, folder):
+            assert write_columns(each) == []
+            drop(each, packets)
+    assert {file.name for file in (folder / "pcap").iterdir()} == (set() if packets else captures)
     assert [path.name for path in (folder / "traces").iterdir()] == ["events.csv"]
-    window.write_bytes(trace)  # as if ended before the last one went
-    write_columns(folder)
-    assert not window.exists()
+    assert (kept / "traces/queue.csv").exists() and len(list((kept / "pcap").iterdir())) == len(captures)
     for table in (kept / "columns").iterdir():
         assert pl.read_parquet(folder / "columns" / table.name).equals(pl.read_parquet(table))
     assert Run(folder).drops().count() == 4
+
+
+def test_packets_that_no_scenario_asks_for_change_no_table(tmp_path: Path) -> None:
+    plainly, more = (write(tmp_path / name, plain()) for name in ("plain", "more"))
+    shutil.copy(more / "pcap/bottleneck-out.pcap", more / "pcap/sender.s1-eth0.pcap")
+    (more / "pcap/bottleneck-out.pcap.gz").write_bytes(gzip.compress((more / "pcap/bottleneck-out.pcap").read_bytes()))
+    (more / "pcap/bottleneck-out.pcap").unlink()
+    vouch(more)
+    for folder in (plainly, more):
+        write_columns(folder)
+    one, other = (pl.read_parquet(folder / "columns/packets.parquet") for folder in (plainly, more))
+    assert one.equals(other)
 
 
 def test_utp_packets_have_a_table_of_their_own(tmp_path: Path) -> None:
@@ -282,32 +292,14 @@ def test_bad_settings_are_named(tmp_path: Path, changes: dict[str, object], mess
     assert "run.json" in str(caught.value)
 
 
-def test_a_run_of_size_quick_keeps_its_captures_packed(tmp_path: Path) -> None:
-    raw = write(tmp_path / "raw", plain())
-    folders = [tmp_path / name for name in ("once", "again")]
-    for n, root in enumerate(folders):
-        made = plain()
-        made.keep_captures, made.changes = False, {"size": "quick"}
-        folders[n] = write(root, made)
-        for _ in range(2):  # the second call finds what the first one made
-            assert write_columns(folders[n]) == []
-    files = {file.name: file for file in (folders[0] / "pcap").iterdir()}
-    assert files.keys() == {f"{file.name}.gz" for file in (raw / "pcap").iterdir()}
-    packets = pl.read_parquet(folders[0] / "columns" / "packets.parquet")
-    for name, file in files.items():
-        assert gzip.decompress(file.read_bytes()) == (raw / "pcap" / name.removesuffix(".gz")).read_bytes()
-        assert file.read_bytes() == (folders[1] / "pcap" / name).read_bytes()
-        tap, _, interface = packed.place(file).partition(".")
-        seen = packets.filter(pl.col("tap") == tap, pl.col("interface") == interface)
-        assert read_capture(file).packets.height == seen.height > 0
-    assert [file.name for file in (folders[0] / "traces").iterdir()] == ["events.csv"]
-    (folders[0] / "pcap/bottleneck-out.pcap.gz").write_bytes(b"")
-    with pytest.raises(DamagedError, match=r"bottleneck-out\.pcap\.gz: damaged"):
-        write_columns(folders[0])
-    shutil.rmtree(folders[1] / "columns")
-    sums.write(folders[1], {name: of for name, of in sums.read(folders[1]).items() if "columns/" not in name})
-    with pytest.raises(DamagedError, match=r"traces/queue\.csv: found no sum"):  # what the tables cannot do without
-        write_columns(folders[1])
+def test_what_tables_are_made_of_is_compared_with_its_sum(tmp_path: Path) -> None:
+    folder = write(tmp_path, plain())
+    (folder / "pcap/bottleneck-out.pcap").write_bytes(b"")
+    with pytest.raises(DamagedError, match=r"bottleneck-out\.pcap: damaged"):
+        write_columns(folder)
+    sums.write(folder, {name: of for name, of in sums.read(folder).items() if name != "traces/queue.csv"})
+    with pytest.raises(DamagedError, match=r"(pcap: damaged|queue\.csv: found no sum)"):
+        write_columns(folder)
 
 
 def test_missing_pieces_are_named(tmp_path: Path) -> None:
@@ -354,8 +346,8 @@ def test_a_strangers_run_folder_changes_nothing_outside_of_it(tmp_path: Path) ->
     document["flows"][0]["name"] = f"../../{'../' * len(names.parts)}{outside}/mine"
     (names / "run.json").write_text(json.dumps(document))
     vouch(names)
-    with pytest.raises(DamagedError, match="found the name"):
-        write_columns(names)
+    write_columns(names)
+    drop(names, packets=True)
     for place in ("pcap", "columns"):
         links = write(tmp_path / place, plain())
         if place == "pcap":

@@ -115,7 +115,7 @@ def test_dctcp_needs_a_receiver_with_dctcp(tmp_path: Path) -> None:
         counted, _ = _read(folder)
         name = cell.name.removeprefix("receiver=")
         marked[name], dropped[name] = counted["marked_pkts"], counted["dropped_pkts"]
-        echoed[name] = pcap.read(folder / "pcap" / "sender.pcap").packets.filter(pl.col("flags") & ECE != 0).height
+        echoed[name] = pcap.read(folder / "pcap" / "sender.pcap.gz").packets.filter(pl.col("flags") & ECE != 0).height
     assert marked["tcp-dctcp"] > 100
     assert dropped["tcp-dctcp"] == 0
     assert 0.5 * marked["tcp-dctcp"] < echoed["tcp-dctcp"] < 1.5 * marked["tcp-dctcp"]

@@ -2,8 +2,6 @@
 
 import csv
 import dataclasses
-import gzip
-import hashlib
 import itertools
 import json
 import re
@@ -19,7 +17,9 @@ import pytest
 from analysis.capture import pcap
 from analysis.capture.columns import write_columns
 from analysis.run import Run
-from engine import progress
+from common import sums
+from engine import progress, recorder
+from engine import run as execution
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute, run_folder
@@ -202,24 +202,30 @@ def test_data_both_ways_over_an_asymmetric_line(scenario: Path, tmp_path: Path) 
     assert run.share("up", 2, 6) == run.jain(2, 6) == 1
 
 
-@pytest.mark.parametrize(("size", "kept"), [("quick", ".pcap.gz"), ("complete", "")])
-def test_a_quick_run_keeps_its_captures_packed(scenario: Path, tmp_path: Path, size: str, kept: str) -> None:
-    scenario.write_text(scenario.read_text().replace("keep_captures: true\n", ""))
-    into = ["--into", str(tmp_path / "runs"), "--columns"]
-    assert main(["run", str(scenario), "--size", size, "--seed", "1", *into]) == 0
-    folder = run_folder(tmp_path / "runs", expand(scenario, size)[0], 1)
-    digests = json.loads((folder / "summary.json").read_text())["digests"]
+@pytest.mark.parametrize(
+    ("words", "taps"), [([], {"bottleneck-in", "bottleneck-out"}), (["--temporary-packets"], set())]
+)
+def test_a_run_keeps_the_packets_of_its_bottleneck_packed(
+    scenario: Path, tmp_path: Path, words: list[str], taps: set[str]
+) -> None:
+    text = scenario.read_text().replace("keep_captures: true\n", "")
+    scenario.write_text(text.replace("captures: [bottleneck-in, bottleneck-out]", "captures: [bottleneck-out]"))
+    order = ["run", str(scenario), "--seed", "1", "--into", str(tmp_path / "runs"), "--columns", *words]
+    assert main(order) == 0
+    folder = run_folder(tmp_path / "runs", expand(scenario, "complete")[0], 1)
     packets = pl.read_parquet(folder / "columns/packets.parquet")
-    captured = {name for name in digests if name.startswith("pcap/")}
-    assert len(captured) > 1
-    files = sorted((folder / "pcap").iterdir())
-    assert {file.relative_to(folder).as_posix() for file in files} == {f"{name}.gz" for name in captured if kept}
-    for file in files:
-        name = file.relative_to(folder).as_posix().removesuffix(".gz")
-        assert hashlib.sha256(gzip.decompress(file.read_bytes())).hexdigest() == digests[name]
-        tap, _, interface = Path(name).stem.partition(".")
-        seen = packets.filter(pl.col("tap") == tap, pl.col("interface") == interface)
-        assert pcap.read(file).packets.height == seen.height > 100
+    assert packets["tap"].unique().to_list() == ["bottleneck-out"] and packets.height > 100
+    kept = {file.name: file for file in (folder / "pcap").iterdir()}
+    assert {name.partition(".")[0] for name in kept} == taps and all(name.endswith(".pcap.gz") for name in kept)
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    assert main(["observe", str(folder)]) == 0  # what reads removes nothing
+    after = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    assert before.keys() <= after.keys()
+    assert {file for file in before if before[file] != after[file]} <= {folder / "SHA256SUMS"}
+    if taps:
+        assert pcap.read(kept["bottleneck-out.pcap.gz"]).packets.height == packets.height
+        digests = json.loads((folder / "summary.json").read_text())["digests"]
+        assert digests["pcap/bottleneck-out.pcap.gz"] == sums.digest(kept["bottleneck-out.pcap.gz"])
 
 
 def test_what_a_killed_run_left_is_removed(cell: Cell, tmp_path: Path) -> None:
@@ -248,8 +254,12 @@ def test_a_packet_just_before_the_captures_end_is_not_lost(tmp_path: Path) -> No
     execute(cells["case=bursts,client=tcp-cubic"], 1, tmp_path)
 
 
-def test_the_audit_notices_packets_missing_in_a_capture(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    sabotage("engine/guest/captures.py", '"-n", "-Z", "root")', '"-n", "-Z", "root", "less", "1000")')
+def test_the_audit_notices_packets_missing_in_a_capture(
+    cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late_ns = 6_000_000_000
+    begun_late = lambda captures, from_ns, *where: recorder.Recording(captures, from_ns + late_ns, *where)  # noqa: E731
+    monkeypatch.setattr(execution, "Recording", begun_late)
     with pytest.raises(EngineError, match=r"audit: the capture at bottleneck-in .* packets, the interface counted"):
         execute(cell, 1, tmp_path)
 

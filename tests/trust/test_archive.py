@@ -19,9 +19,8 @@ from requests_cache.models.request import CachedRequest
 from requests_cache.models.response import CachedResponse
 from rocrate_validator import models, services
 
-from analysis.capture.columns import write_columns
+from analysis.capture.columns import drop, write_columns
 from analysis.measure import measure
-from common import sums
 from engine import images
 from engine.errors import EngineError
 from engine.images import PROJECT
@@ -55,12 +54,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in (1, 2):
         execute(cell, seed, folder / "runs")
         run = run_folder(folder / "runs", cell, seed)
-        kept = shutil.copytree(run, folder / "kept", dirs_exist_ok=True)
         write_columns(run)
-    shutil.rmtree(run / "pcap")  # packed
-    shutil.copytree(kept, run, dirs_exist_ok=True)
-    shutil.rmtree(kept)
-    sums.write(run, sums.below(run))
+        if seed == 1:
+            drop(run, packets=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(PROJECT)
         experiment = measure(Path(CLAIMS), folder / "runs", folder / "experiments")

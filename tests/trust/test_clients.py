@@ -98,30 +98,6 @@ def test_nothing_that_it_starts_outlives_it(attacked: Attacked) -> None:
     assert summary["flows"]["it"]["receiver_exit"] == 0
 
 
-FORGE = """
-    for path in [one.file for one in captures]:
-        with open(path, "r+b") as file:
-            packets = bytearray(file.read())
-            {how}
-            file.seek(0)
-            file.truncate()
-            file.write(packets)
-    counted = subprocess"""
-FORGERIES = {
-    "a record less": ("del packets[-16 - int.from_bytes(packets[32:36], 'little'):]", "(has|ends)"),
-    "a shorter packet": ("packets[36:40] = (20).to_bytes(4, 'little')", r"has \d+ bytes, the interface counted \d+"),
-}
-
-
-@pytest.mark.parametrize("what", FORGERIES)
-def test_a_forged_capture_fails_its_run(scenario: Path, tmp_path: Path, sabotage: Sabotage, what: str) -> None:  # noqa: F811
-    how, sentence = FORGERIES[what]
-    sabotage("engine/guest/captures.py", "\n    counted = subprocess", FORGE.format(how=how))
-    (cell,) = expand(scenario, "complete")
-    with pytest.raises(EngineError, match=sentence):
-        execute(cell, 1, tmp_path)
-
-
 MOUNT = """\
 import os, subprocess
 environment = os.environ | {{'LIBMOUNT_FORCE_MOUNT2': 'always'}}

@@ -37,6 +37,7 @@ def main():
     parser.add_argument("--backend", choices=["virtual"])
     parser.add_argument("--keep-since", type=pathlib.Path)
     parser.add_argument("--columns", action="store_true")
+    parser.add_argument("--temporary-packets", action="store_true")
     parser.add_argument("--into", type=pathlib.Path)
     args = parser.parse_args()
     with open("calls.log", "a") as log:

@@ -42,7 +42,7 @@ STUDIES = Studies(
     SOURCES.digests,
 )
 PLANS = {size: Plan(STUDIES, size, results, config["jobs"]) for size, results in ROOTS.items()}
-JOBS = of_pipeline.Jobs(PLANS.values(), SOURCES, CACHE, workflow.cores, config["first"])
+JOBS = of_pipeline.Jobs(PLANS.values(), SOURCES, CACHE, workflow.cores, config["first"], config["keep_packets"])
 CALL = Call(workflow, JOBS)
 
 

@@ -1,4 +1,4 @@
-# Does several runs of one experiment and turns each into columns, in one process, so that captures which are not kept
+# Does several runs of one experiment and turns each into columns, in one process, so that packets which are not kept
 # never pile up. Long jobs come first, so that no processor waits for the last one.
 #
 # A repeated job keeps the runs that it had finished. Columns cannot be made again without captures, so runs older than
@@ -23,9 +23,10 @@ rule runs:
     params:
         size=JOBS.size,
         runs=JOBS.run_options,
+        packets=JOBS.packets,
         backend=config["backend"],
     shell:
-        "python -IS testbed/fork_client.py run {input.scenario:q} --size {params.size:q} {params.runs:q} --backend {params.backend:q} "
+        "python -IS testbed/fork_client.py run {input.scenario:q} --size {params.size:q} {params.runs:q} {params.packets:q} --backend {params.backend:q} "
         "--keep-since {input.columns:q} --columns --into {wildcards.results:q}/runs > {log:q} 2>&1 "
         "|| {{ test $? = 1 && grep ': failed: ' {log:q} >&2; }} "
         "|| failed {log:q}"

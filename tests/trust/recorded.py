@@ -1,0 +1,102 @@
+"""Whether recording changes a run: `python -m tests.trust.recorded [--drawn COUNT]`.
+
+Each run is carried out twice, without any packet recorded and with those of all taps; all that its guest made or said
+must be the same. Runs are those of `tests.trust.modes`.
+"""
+
+import argparse
+import multiprocessing
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from engine import images
+from engine.errors import EngineError
+from engine.recorder import BOTTLENECK
+from engine.run import execute, run_folder
+from images import programs
+from images.cache import Store, default_root
+from images.errors import ImageError
+from scenarios.resolve import Cell, resolve
+from tests.trust.identity import programs_of
+from tests.trust.modes import chosen
+
+SAID = ("virtual_s", "ended_ns", "versions", "probe", "flows", "counters", "latest_event_ns")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What was found about one run: a row of the table."""
+
+    cell: Cell
+    seed: int
+    result: str
+    pkts: int = 0
+    bottleneck_bytes: int = 0
+    cpu_s: tuple[float, float] = (0, 0)
+
+    def __str__(self) -> str:
+        """Give the row."""
+        what = f"{self.cell.experiment} | {self.cell.name} | {self.seed} | {self.pkts} | {self.bottleneck_bytes}"
+        return f"| {what} | {self.cpu_s[0]:.2f} | {self.cpu_s[1]:.2f} | {self.result} |"
+
+
+def of_guest(cell: Cell, seed: int, into: Path, captures: Sequence[str], keep: Sequence[str]) -> dict[str, Any]:
+    """Run a cell with these captures and taps that are kept; return its summary, with what its guest made or said."""
+    summary = execute(replace(cell, settings={**cell.settings, "captures": captures}), seed, into, keep=keep)
+    traces = {name: digest for name, digest in summary["digests"].items() if name.startswith("traces/")}
+    return {**summary, "of_guest": {**traces, **{name: summary[name] for name in SAID}}}
+
+
+def pair(run: tuple[Cell, int]) -> Pair:
+    """Carry out a run both ways and say what was found."""
+    cell, seed = run
+    with tempfile.TemporaryDirectory(prefix="testbed-recorded-") as name:
+        folder = Path(name)
+        try:
+            for program in programs_of(cell):
+                programs.build(Store(default_root()), lambda _: None, program)
+            images.program.cache_clear()
+            taps = list(resolve(cell, seed, "virtual")["network"]["taps"])
+            none = of_guest(cell, seed, folder / "none", [], [])
+            every = of_guest(cell, seed, folder / "all", cell.settings["captures"], taps)
+        except (EngineError, ImageError) as error:
+            return Pair(cell, seed, f"NOT COMPARED: {error}")
+        files = (run_folder(folder / "all", cell, seed) / "pcap").iterdir()
+        bottleneck_bytes = sum(file.stat().st_size for file in files if file.name.partition(".")[0] in BOTTLENECK)
+    ours, theirs = none["of_guest"], every["of_guest"]
+    different = sorted(what for what in {*ours, *theirs} if ours.get(what) != theirs.get(what))
+    result = f"DIFFERENT: {', '.join(different)}" if different else "identical"
+    pkts = sum(held["pkts"] for held in every["captured"].values())
+    return Pair(cell, seed, result, pkts, bottleneck_bytes, (none["cpu_s"], every["cpu_s"]))
+
+
+def main() -> int:
+    """Print the table, and what it comes to; 1 where something is not identical."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--drawn", type=int, metavar="COUNT", help="runs of the complete set; default: those of quick")
+    parser.add_argument("--seed", type=int, default=1, help="of the draw; default: %(default)s")
+    parser.add_argument("--most-s", type=float, default=300, help="virtual seconds at 10 Mbit/s; default: %(default)s")
+    parser.add_argument("--guests", type=int, default=2, help="at once; default: %(default)s")
+    options = parser.parse_args()
+    print("| experiment | cell | seed | packets | packed | CPU s, none | CPU s, all taps | found |\n|" + "---|" * 8)
+    pairs = []
+    with multiprocessing.Pool(options.guests) as pool:
+        for outcome in pool.imap(pair, chosen(options.drawn, options.most_s, options.seed)):
+            print(outcome, flush=True)
+            pairs.append(outcome)
+    same = sum(outcome.result == "identical" for outcome in pairs)
+    none_s, all_s = (sum(outcome.cpu_s[which] for outcome in pairs) for which in (0, 1))
+    pkts, packed_bytes = (sum(getattr(outcome, what) for outcome in pairs) for what in ("pkts", "bottleneck_bytes"))
+    print(
+        f"\n{same} of {len(pairs)} runs identical, with none and {pkts} packets; those of the bottleneck take "
+        f"{packed_bytes / 1e6:.0f} MB; CPU s {none_s:.0f} and {all_s:.0f}"
+    )
+    return 0 if same == len(pairs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
