@@ -43,13 +43,19 @@ class Copy:
         )
 
 
+def copy_sources(folder: Path) -> None:
+    """Copy what the project's programs are made of and read, but for the reference set."""
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(folder / "workflows/reference")
+    shutil.copy(ROOT / "Snakefile", folder)
+
+
 def copied(into: Path) -> Copy:
     """Copy the project and give it a cache, which shares what the project's has but for what is built of sources."""
     folder, cache = into / "project", into / "cache"
-    for name in FOLDERS:
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "reference"))
-    for name in ("Snakefile", "CITATION.cff"):
-        shutil.copy(ROOT / name, folder)
+    copy_sources(folder)
+    shutil.copy(ROOT / "CITATION.cff", folder)
     cache.mkdir()
     for kind in default_root().iterdir():
         if kind.is_dir() and kind.name not in ("checkouts", "images", "locks", "logs", "programs"):

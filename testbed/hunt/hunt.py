@@ -1,8 +1,5 @@
-"""The search: batch after batch, one property after the other, and what becomes of each scenario that breaks one."""
+"""The search: batch after batch, and what becomes of each scenario that breaks a property."""
 
-import itertools
-import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,10 +11,8 @@ from testbed.hunt.measure import OverBudgetError, Runs
 from testbed.hunt.question import Question
 from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import Data, name
-from testbed.hunt.search import Tried
 from testbed.hunt.shrink import shrink
 from testbed.hunt.survival import Survival, survival
-from testbed.shared.inequalities import Number
 
 SUSPECTS: Final = 3
 """Scenarios of a batch that are looked at again for a property, the worst first."""
@@ -27,15 +22,6 @@ OTHERS: Final = 4
 """Beside an earlier version, each scenario of so many is compared with another run, too."""
 IDLE: Final = 8
 """Batches in a row that needed no new run, after which the arena has nothing new to try."""
-
-BEHAVIOUR: Final = (
-    'bytes_of("client", 0, duration)',
-    "queue_ms.mean()",
-    'drops("client").count()',
-    'rate("client", 1).percentile(10)',
-    'ended("client")',
-)
-"""What tells one behaviour from another: each of these to a factor of two."""
 
 
 @dataclass(frozen=True)
@@ -117,16 +103,9 @@ class Hunt:
         self.trials += first
         yield from self._broken(first, len(first))
         idle = 0
-        for number in itertools.count():
-            if self._is_over:
-                return
-            focus = self.properties[number % len(self.properties)]
-            tried = [
-                Tried(trial.point, self._worth(trial, focus), rarity)
-                for trial, rarity in zip(self.trials, self._rarities(), strict=True)
-                if trial.point is not None
-            ]
-            points = search.batch(self.arena, tried, self.seed, self.search) if self.runs_left() > 0 else []
+        while not self._is_over:
+            drawn = sum(trial.point is not None for trial in self.trials)
+            points = search.batch(self.arena, drawn, self.seed, self.search) if self.runs_left() > 0 else []
             before = self.search_runs
             batch = self._measured([Trial(point, self.arena.scenario(point, self.client), {}) for point in points])
             idle = idle + 1 if self.search_runs == before else 0
@@ -134,22 +113,6 @@ class Hunt:
                 return
             self.trials += batch
             yield from self._broken(batch, SUSPECTS)
-
-    def _worth(self, trial: Trial, focus: Property) -> float:
-        """Say how near a trial is to a new finding of the property that a batch aims at."""
-        if (name(trial.scenario), focus.name) in self.refuted or self._is_known(focus, trial.scenario):
-            return 0.0
-        return trial.badness.get(focus.name, 0.0)
-
-    def _rarities(self) -> list[float]:
-        """Say of each trial how few others behaved as it did; of one that no property speaks of there is no run."""
-        run = [trial.badness and self.runs.of(trial.scenario, SEED) for trial in self.trials]
-        bins = [self._bins(each.numbers if each else {}) for each in run]
-        counts = [Counter(column) for column in zip(*bins, strict=True)]
-        return [max(1 / count[own] for count, own in zip(counts, each, strict=True)) for each in bins]
-
-    def _bins(self, numbers: dict[str, Number]) -> list[int | None]:
-        return [_bin(numbers.get(expression)) for expression in BEHAVIOUR]
 
     def _is_known(self, prop: Property, scenario: Data) -> bool:
         return any(finding.explains(prop, scenario) for finding in self.findings)
@@ -214,15 +177,9 @@ class Hunt:
                     self.refuted.add((name(trial.scenario), prop.name))
 
 
-def _bin(number: Number) -> int | None:
-    if number is None:
-        return None
-    return -1 if math.isinf(number) else math.frexp(1 + number)[1]
-
-
 def expressions(properties: list[Property]) -> tuple[str, ...]:
     """Name what has to be measured in each run."""
-    return tuple(dict.fromkeys([*(text for prop in properties for text in prop.expressions), *BEHAVIOUR]))
+    return tuple(dict.fromkeys(text for prop in properties for text in prop.expressions))
 
 
 def parts(scenario: Data) -> frozenset[str]:

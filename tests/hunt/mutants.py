@@ -130,7 +130,7 @@ def differs(client: str, sound: str, folder: Path) -> bool:
     asked = read_properties.load_all(implementations.known()[client], against_version=True)
     place = arena.read(arena.DEFAULT, client)
     runs = measure.Runs(folder, expressions(asked), measure.made_of({client, sound, *place.implementations}))
-    for point in search.batch(place, [], POINTS, "tour"):
+    for point in search.batch(place, 0, POINTS, "tour"):
         both = [place.scenario(point, who) for who in (client, sound)]
         runs.request([(scenario, SEED) for scenario in both])
         faulty, good = (runs.of(scenario, SEED) for scenario in both)
@@ -150,7 +150,7 @@ def main() -> int:
         client, sound = options.differs
         return int(not differs(client, sound, folder))
     for name in COPIED:
-        ignored = shutil.ignore_patterns("__pycache__", "reference")
+        ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, folder / "project" / name, ignore=ignored, dirs_exist_ok=True)
     kept: list[Fault] = []
     for of, files in sources().items():

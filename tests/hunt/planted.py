@@ -233,7 +233,7 @@ def planted(folder: Path) -> Path:
         draft = folder / "draft"
         shutil.rmtree(draft, ignore_errors=True)
         for name in COPIED:
-            shutil.copytree(ROOT / name, draft / name, ignore=shutil.ignore_patterns("__pycache__", "reference"))
+            shutil.copytree(ROOT / name, draft / name, ignore=shutil.ignore_patterns("__pycache__"))
         for fault in faults():
             fault.plant(draft, faults())
         draft.rename(project)

@@ -72,12 +72,12 @@ def _arena() -> arena.Arena:
 def first(how: str, seed: int, condition: Callable[[Data], bool]) -> int:
     """Return the number of the first scenario, from 1, that a search gives and a condition holds in."""
     place = _arena()
-    tried: list[search.Tried] = []
-    while len(tried) < _MOST:
+    tried = 0
+    while tried < _MOST:
         for point in search.batch(place, tried, seed, how):
-            tried.append(search.Tried(point, 0.0))
+            tried += 1
             if condition(place.scenario(point, CLIENT)):
-                return len(tried)
+                return tried
     return _MOST
 
 

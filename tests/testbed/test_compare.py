@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +23,7 @@ from testbed.cli import main
 from testbed.shared.panel import CASES, filled, panel, panel_for
 from testbed.shared.standings import title
 from tests.analysis.browser import unsound_by_itself
+from tests.copies import copy_sources
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "howto" / "compare.md").read_text()
@@ -35,10 +35,7 @@ TWO = ("tcp-cubic", "tcp-ledbat")
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the project in a folder with an awkward path, as its cache's is; what is called here is the copy."""
     folder = tmp_path / "a checkout"
-    folder.mkdir()
-    shutil.copy(ROOT / "Snakefile", folder)
-    for name in ("common", "workflows", "testbed", "exec", "engine", "analysis", "scenarios", "topologies", "images"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "reference"))
+    copy_sources(folder)
     (tmp_path / "a cache").symlink_to(default_root())
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")

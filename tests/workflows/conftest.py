@@ -17,8 +17,7 @@ import pytest
 
 from images import index
 from tests.awkward import tmp_path  # noqa: F401
-
-ROOT = Path(__file__).parents[2]
+from tests.copies import copy_sources
 
 TESTBED = """\
 import argparse, itertools, json, os, pathlib, shutil, signal, sys
@@ -193,7 +192,7 @@ class Pipeline:
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:  # noqa: F811
     """A pipeline with the project's own scenarios."""
-    copy_project(tmp_path)
+    copy_sources(tmp_path)
     (tmp_path / "profiles").symlink_to("workflows/profiles")
     for package, file, text in (
         ("testbed", "cli.py", TESTBED),
@@ -206,13 +205,6 @@ def pipeline(tmp_path: Path) -> Pipeline:  # noqa: F811
         if name != index.DEBUG:
             (tmp_path / "cache" / place).write_text(f"built {name}")
     return Pipeline(tmp_path)
-
-
-def copy_project(folder: Path) -> None:
-    """Everything that the pipeline reads of the project."""
-    shutil.copy(ROOT / "Snakefile", folder)
-    for name in ("common", "workflows", "testbed", "exec", "engine", "scenarios", "topologies", "images", "analysis"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "reference"))
 
 
 @pytest.fixture
