@@ -11,10 +11,13 @@ from typing import Final
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
 from common import sums
+from common.counts import plural
 from common.end_with_parent import end_with_pipeline
 from common.output import ends_with_its_reader
 from common.sums import DamagedError
 from scenarios.run_files import FAILED
+
+CAPTURES: Final = {".pcap", ".pcapng", ".cap", ".dmp", ".dump", ".ntar"}  # that a folder is searched for, also packed
 
 
 @ends_with_its_reader
@@ -87,14 +90,10 @@ def _columns(options: argparse.Namespace) -> None:
 def _observe(options: argparse.Namespace) -> None:
     if options.seconds is not None and not (options.interface and 0 < options.seconds < math.inf):
         raise BadInputError(f"--seconds: found {options.seconds:g}; allowed: more than 0, with -i and an interface")
-    for folder in options.paths:
-        # a run that has lost its run.json has sums, which name it
-        if folder.is_dir() and not any((folder / name).exists() for name in ("run.json", sums.FILE)):
-            raise BadInputError(f"{folder}: found a folder without run.json; allowed: a capture, or a run folder")
     captures = [path for path in options.paths if not path.is_dir()]
-    for run in options.paths:
-        if run not in captures:
-            _observe_run(run)
+    for folder in options.paths:
+        if folder not in captures:
+            _observe_folder(folder, options.into)
     if options.interface:
         from analysis.observer.standalone.live import follow
 
@@ -107,6 +106,33 @@ def _observe(options: argparse.Namespace) -> None:
         _tell(observe(captures, options.into or Path("observed", captures[0].name.partition(".")[0])))
     elif not options.paths:
         raise BadInputError("found nothing to observe; allowed: captures, run folders, or -i and an interface")
+
+
+def _observe_folder(folder: Path, into: Path | None) -> None:
+    """Observe a run, all runs below a folder, or each capture below it by itself."""
+    # a run that has lost its run.json has sums, which name it
+    if any((folder / name).exists() for name in ("run.json", sums.FILE)):
+        return _observe_run(folder)
+    runs = sorted(found.parent for found in folder.rglob("run.json") if not found.parent.name.startswith((FAILED, ".")))
+    for run in runs:
+        _observe_run(run)
+    captures = [] if runs else sorted(path for path in folder.rglob("*") if CAPTURES.intersection(path.suffixes))
+    if not runs and not captures:
+        allowed = f"a run folder, or one with runs or with captures ({', '.join(sorted(CAPTURES))}) in it"
+        raise BadInputError(f"{folder}: found a folder without run.json; allowed: {allowed}")
+    target = into or Path("observed", folder.resolve().name)
+    left_out = 0
+    for capture in captures:
+        from analysis.observer.standalone.report import observe
+
+        try:
+            _tell(observe([capture], target / capture.relative_to(folder)))
+        except BadInputError as error:
+            left_out += 1
+            print(f"analysis: left out: {error}", file=sys.stderr)
+    if left_out:
+        print(f"{plural(len(captures) - left_out, 'capture')} observed, {left_out} left out")
+    return None
 
 
 def _observe_run(run: Path) -> None:

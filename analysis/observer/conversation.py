@@ -19,6 +19,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 TCP, UDP = 6, 17
+FEWEST_PKTS: Final = 20  # with data, of a flow that is described; less tells nothing of a controller
 SYN, RST, FIN_FLAG = 0x02, 0x04, 0x01
 DATA, FIN, STATE, RESET, UTP_SYN = range(5)  # types of uTP packets
 LARGEST_FRAME: Final = 1500  # bytes of an IP packet on Ethernet
@@ -72,6 +73,7 @@ class Conversation:
     forward: Samples  # one-way delays of data, at the instants their answers arrive
     backward: Samples  # one-way delays of answers, at the instants the sender reports them
     connections: int
+    clocks_disagree: bool = False  # delays longer than the flow would follow from them, so there are no samples
     marked_pkts: int = 0  # of all that the bottleneck's queue marked, if the sender may have asked for marks
 
 
@@ -105,6 +107,10 @@ def converse(there: pl.DataFrame, back: pl.DataFrame, *, place: str, end: float,
     """Take what a connection's two directions say, `there` being that of the data; both by time."""
     over_tcp = int(there["proto"][0]) == TCP
     sent, answers, forward, backward = _tcp(there, back) if over_tcp else _utp(there, back)
+    ends = [float(side["time_ns"][at]) / NS for side in (there, back) if len(side) for at in (0, -1)]
+    disagree = any(len(way.values) and np.ptp(way.values) > max(ends) - min(ends) for way in (forward, backward))
+    if disagree:
+        forward = backward = Samples(np.zeros(0), np.zeros(0))
     return Conversation(
         protocol="tcp" if over_tcp else "utp",
         version=None if over_tcp else int(there["utp_version"][0]),
@@ -115,6 +121,7 @@ def converse(there: pl.DataFrame, back: pl.DataFrame, *, place: str, end: float,
         forward=forward,
         backward=backward,
         connections=connections,
+        clocks_disagree=disagree,
     )
 
 
@@ -183,8 +190,9 @@ def _tcp(there: pl.DataFrame, back: pl.DataFrame) -> tuple[DataPackets, Answers,
         window = (_whole(back, "window") << scaled).astype(float)
     answers = Answers(_seconds(back), acked, np.zeros(len(back), np.uint64), window)
     advancing = np.diff(np.maximum.accumulate(acked), prepend=first[0]) > 0 if len(acked) else np.zeros(0, bool)
-    forward = _echoed(back.filter(pl.Series(advancing)), ticks(there))
-    backward = _echoed(there, ticks(back))
+    of_sender, of_receiver = ticks(there), ticks(back)
+    forward = _echoed(back.filter(pl.Series(advancing)), of_receiver, of_sender)
+    backward = _echoed(there, of_sender, of_receiver)
     return sent, answers, forward, backward
 
 
@@ -217,17 +225,22 @@ def ticks(side: pl.DataFrame) -> int | None:
     return next((ticks for ticks in TICKS_PER_S if abs(rate - ticks) < 0.1 * ticks), None)
 
 
-def _echoed(side: pl.DataFrame, ticks: int | None) -> Samples:
+def _echoed(side: pl.DataFrame, own_ticks: int | None, echoed_ticks: int | None) -> Samples:
     """One-way delays from TCP's timestamps: own clock less the echoed one.
 
     They are exact for answers to data. Data echoes the last answer, however long the sender has waited since, so delays
-    of the reverse path are upper bounds.
+    of the reverse path are upper bounds. A clock that cannot be told counts as fast as the other one.
     """
     side = side.filter((pl.col("tsval") > 0) & (pl.col("tsecr") > 0))
-    if ticks is None or not len(side):
+    own, echoed = own_ticks or echoed_ticks, echoed_ticks or own_ticks
+    if own is None or echoed is None or not len(side):
         return Samples(np.zeros(0), np.zeros(0))
-    difference = (_whole(side, "tsval") - _whole(side, "tsecr")) % 2**32
-    return Samples(_seconds(side), _signed(difference) / ticks)
+    if own == echoed:
+        difference = (_whole(side, "tsval") - _whole(side, "tsecr")) % 2**32
+        return Samples(_seconds(side), _signed(difference) / own)
+    # of two units, only each clock's own steps have a meaning
+    here, there = (unwrapped(_whole(side, name), 32) for name in ("tsval", "tsecr"))
+    return Samples(_seconds(side), (here - here[0]) / own - (there - there[0]) / echoed)
 
 
 def _utp(there: pl.DataFrame, back: pl.DataFrame) -> tuple[DataPackets, Answers, Samples, Samples]:

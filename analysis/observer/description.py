@@ -1,6 +1,7 @@
 """What packets tell of a sender, as observation.json has it, and in a sentence."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -8,27 +9,67 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.observer import control, delay, kind, limits, sizes
-from analysis.observer.conversation import Conversation, Samples
+from analysis.observer.control import FEWEST_ROUNDS
+from analysis.observer.conversation import FEWEST_PKTS, Conversation, Samples
 from analysis.observer.flight import Cause, Flight
 from analysis.observer.limits import Limit
 from analysis.series import Floats, NotMeasuredError
+from analysis.units import three_digits
+from common.counts import plural
 
+SLOW_START: Final = 1.3  # times as much in flight as a round-trip time before, at least; with delayed answers 1.5
+FEWEST_DOUBLINGS: Final = 2
+MOSTLY: Final = 0.5  # of the time
+LIMITED: Final = {
+    Limit.RECEIVE_WINDOW: "the receiver's window limits it",
+    Limit.APPLICATION: "its application limits it",
+    Limit.CONGESTION_WINDOW: "its congestion window limits it",
+}
 PERCENTILES: Final = {"min": 0, "p5": 5, "median": 50, "p95": 95, "max": 100}
 
 
 def lines(folder: Path) -> list[str]:
     """Say who each flow's sender is, a line a flow, by observation.json of a run or of captures."""
-    flows = json.loads((folder / "observation.json").read_text())["flows"]
+    document = json.loads((folder / "observation.json").read_text())
+    flows = document["flows"]
     if isinstance(flows, dict):
         return [_line(name, seen) for name, seen in flows.items()]
     # of several captures, the first has the best view
-    return [_line(f"{flow['name']}, {flow['sender']} to {flow['receiver']}", flow["seen_in"][0]) for flow in flows]
+    named = [_line(f"{flow['name']}, {flow['sender']} to {flow['receiver']}", flow["seen_in"][0]) for flow in flows]
+    return named + _not_described(document["captures"])
+
+
+def _not_described(captures: list[dict[str, Any]]) -> list[str]:
+    """Count in one sentence what captures hold beside the flows that are described; none if that is nothing."""
+    counts = {
+        name: sum(capture[name] for capture in captures)
+        for name in ("flows_with_too_few_packets", "further_flows", "udp_pkts_that_are_not_utp", "other_pkts")
+    }
+    said = [
+        plural(count, *words)
+        for count, words in zip(
+            counts.values(),
+            (
+                (
+                    f"flow with fewer than {FEWEST_PKTS} data packets",
+                    f"flows with fewer than {FEWEST_PKTS} data packets",
+                ),
+                ("smaller flow", "smaller flows"),
+                ("packet of UDP that is not uTP", "packets of UDP that are not uTP"),
+                ("packet without ports", "packets without ports"),
+            ),
+            strict=True,
+        )
+        if count
+    ]
+    return [f"not described: {', '.join(said)}"] if said else []
 
 
 def _line(name: str, seen: dict[str, Any]) -> str:
     one = seen.get("controller", seen)
     if "not_observed" in one:
-        return f"{name}: cannot tell: {one['not_observed']}"
+        facts = f". Seen: {'; '.join(seen['facts'])}" if seen.get("facts") else ""
+        return f"{name}: cannot tell: {one['not_observed']}{facts}"
     like = f", like {one['like']}" if one["like"] else ""
     return f"{name}: {one['kind']}{like} (confidence {one['confidence']:.2f}): {'; '.join(one['because'])}"
 
@@ -51,11 +92,49 @@ def described(flight: Flight) -> dict[str, Any]:
         "in_flight_pkts": {"mean": round(flight.packets.mean(), 3), "max": int(flight.packets.max())},
         "receive_window_bytes": spread(flight.window_bytes[np.isfinite(flight.window_bytes)]),
         "retransmitted_pkts": {cause.value: again.count(cause) for cause in Cause},
+        "facts": facts(flight),
         "packet_sizes": _sizes(seen),
         "limited_by": _limits(flight),
         "control": _control(flight),
         "controller": _controller(flight),
     }
+
+
+def facts(flight: Flight, *, is_senders: bool = True) -> list[str]:
+    """Say what is certain of a flow, whoever its controller is: growth, the receiver's limit, repairs and delays.
+
+    Without the sender's view (`is_senders`), only what passed the tap.
+    """
+    seen = flight.conversation
+    said = [*_growth(flight)] if is_senders else []
+    again = len(flight.retransmissions.times)
+    said.append(
+        f"{again:,} of {plural(len(seen.sent.times), 'packet')} sent again" if again else "no packet was sent again"
+    )
+    trips = 1e3 * flight.round_trips.values
+    if is_senders and len(trips):
+        said.append(f"packets answered after {three_digits(trips.min())} to {three_digits(trips.max())} ms")
+    if len(seen.forward.values):
+        waited = 1e3 * float(np.percentile(delay.queuing(seen.forward).values, 95))
+        said.append(f"95 % of the data's delays within {three_digits(waited)} ms of the shortest")
+    return said
+
+
+def _growth(flight: Flight) -> Iterator[str]:
+    try:
+        windows = flight.windows
+        limited = limits.limits(flight)
+    except NotMeasuredError:
+        return
+    sent = windows[int(np.argmax(windows >= 1)) :]  # what opens the connection is a round of its own
+    low, high = float(sent[0]), float(sent.max())
+    rises = sent[1:-1] >= SLOW_START * sent[:-2]  # the last round may have ended early
+    if len(rises) >= FEWEST_DOUBLINGS and rises.all() and high >= 2**FEWEST_DOUBLINGS * low:
+        yield f"slow start only, from {low:.0f} to {high:.0f} packets in {plural(len(sent), 'round-trip time')}"
+    for limit, says in LIMITED.items():
+        share = limited.share(limit)
+        if share >= MOSTLY and (limit is Limit.RECEIVE_WINDOW or len(windows) >= FEWEST_ROUNDS):
+            yield f"{says} in {share:.0%} of the time"
 
 
 def spread(values: Floats) -> dict[str, float] | None:

@@ -70,6 +70,10 @@ SMALLEST: Final = "its window stays as small as any controller lets it become"
 def judge(flight: Flight) -> Judgement:
     """Tell a sender's kind. Raises NotMeasuredError when its packets are too few or say too little."""
     seen = Signals(flight, limits.limits(flight))
+    if len(seen.windows) < FEWEST_ROUNDS:
+        raise NotMeasuredError(
+            f"only {len(seen.windows)} round-trip times; at least {FEWEST_ROUNDS} are needed to tell a controller"
+        )
     judgement = _held_back(seen) or _by_rounds(seen)
     if judgement.confidence < SPLIT:
         raise NotMeasuredError(f"{'; '.join(judgement.because)}: as much speaks against {judgement.kind} as for it")
@@ -110,10 +114,6 @@ def _held_back(seen: Signals) -> Judgement | None:
 
 
 def _by_rounds(seen: Signals) -> Judgement:
-    if len(seen.windows) < FEWEST_ROUNDS:
-        raise NotMeasuredError(
-            f"only {len(seen.windows)} round-trip times; at least {FEWEST_ROUNDS} are needed to tell a controller"
-        )
     probed, blocks = seen.probing
     if seen.probes:
         because = [f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds"]

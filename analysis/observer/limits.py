@@ -58,8 +58,12 @@ class Limits:
 
 def limits(flight: Flight) -> Limits:
     """Judge every interval from the first packet to the last."""
-    if len(flight.times) < 2 or not len(flight.round_trips.values):
+    if len(flight.times) < 2:
         raise NotMeasuredError("too few packets to tell what limited the sender")
+    if not len(flight.round_trips.values):
+        raise NotMeasuredError(
+            "no answer tells a round-trip time: each acknowledges packets that were sent again, or none"
+        )
     step = max(SHORTEST_S, float(np.median(flight.round_trips.values)))
     lasts = float(flight.times[-1] - flight.times[0])
     if lasts > MOST_INTERVALS * step:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -158,6 +159,14 @@ def test_the_command_writes_numbers_and_a_picture(tmp_path: Path, capsys: pytest
     assert flows["utp"]["rtt_ms"]["min"] == pytest.approx(50, abs=0.01)
     assert flows["idle"] == {"not_observed": "flow idle sent no data that was captured at the sender"}
     assert "<svg" in (folder / "observation.svg").read_text()[:200]
+
+
+def test_who_observes_a_run_keeps_its_captures(tmp_path: Path) -> None:
+    folder = write(tmp_path, replace(plain(), keep_captures=False))
+    before = sorted((folder / "pcap").iterdir())
+    assert before
+    assert main(["observe", str(folder)]) == 0
+    assert sorted((folder / "pcap").iterdir()) == before
 
 
 def test_where_nothing_was_captured_is_said(tmp_path: Path) -> None:

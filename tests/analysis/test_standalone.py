@@ -291,9 +291,8 @@ def test_one_direction_alone_is_said_to_be(tmp_path: Path, played: Model, capsys
     assert seen["control"] == {"not_observed": "no answer was captured"}
     assert any("only one direction was captured" in remark for remark in seen["remarks"])
     said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("flow-1, 10.0.1.1:40001 to ") and said[0].endswith(
-        ": cannot tell: no answer was captured"
-    )
+    assert said[0].startswith("flow-1, 10.0.1.1:40001 to ")
+    assert ": cannot tell: no answer was captured. Seen: 2 of " in said[0]
 
 
 def test_several_flows_and_what_is_none(tmp_path: Path, played: Model) -> None:
@@ -329,14 +328,15 @@ def test_the_title_says_what_captures_tell(controllers: list[dict[str, Any]], sa
     assert title([{"seen_in": [{"controller": one}]} for one in controllers]).startswith(said)
 
 
-def bulk(step: float, way_s: float, opened: bool) -> list[tuple[float, bytes]]:
+def bulk(step: float, way_s: float, opened: bool, answer_ticks: int = 1000) -> list[tuple[float, bytes]]:
     """A receiver's capture of TCP data every `step`, each answered at once; the sender is `way_s` away and back."""
 
     def packet(back: bool, seq: int, ack: int, length: int, tsval: float, tsecr: float, flags: int = 0x10) -> bytes:
         ends = (2, 1, 80, 9) if back else (1, 2, 9, 80)
-        data = bytearray(frame(*ends, seq, 0, length=length, tsval=round(1000 * tsval) + 1))
+        own, other = (answer_ticks, 1000) if back else (1000, answer_ticks)
+        data = bytearray(frame(*ends, seq, 0, length=length, tsval=round(own * tsval) + 1))
         data[42:46], data[47] = struct.pack(">I", ack), flags
-        data[62:66] = struct.pack(">I", round(1000 * tsecr) + 1 if tsecr >= 0 else 0)
+        data[62:66] = struct.pack(">I", round(other * tsecr) + 1 if tsecr >= 0 else 0)
         return bytes(data)
 
     seen = []
@@ -364,6 +364,76 @@ def test_a_sender_that_waits_is_not_taken_for_a_distant_one(
 ) -> None:
     document = observed(tmp_path, capture(tmp_path / "a.pcapng", bulk(step, way_s, opened)))
     assert document["flows"][0]["seen_in"][0]["tap"]["place"] == place
+
+
+@pytest.mark.parametrize("answer_ticks", [1000, 1_000_000, 100])
+def test_clocks_of_two_units_make_no_queue(tmp_path: Path, answer_ticks: int) -> None:
+    document = observed(tmp_path, capture(tmp_path / "a.pcapng", bulk(0.002, 0.05, False, answer_ticks)))
+    [seen] = document["flows"][0]["seen_in"]
+    assert seen["one_way_delay_ms"]["forward"]["queuing"]["max"] <= 1001 / answer_ticks + 1
+    assert seen["facts"][-2].startswith("packets answered after ")
+
+
+def test_a_delay_longer_than_the_flow_is_not_told(tmp_path: Path) -> None:
+    """The receiver's clock is set forward by a minute in a flow of a second."""
+    data = [(t, played) for t, played in bulk(0.002, 0.05, True)]
+    for n, (t, packet) in enumerate(data):
+        if t > 1.4 and packet[26:30] == bytes([0, 0, 0, 2]):
+            stamp = struct.unpack(">I", packet[58:62])[0] + 60_000
+            data[n] = t, packet[:58] + struct.pack(">I", stamp) + packet[62:]
+    [seen] = observed(tmp_path, capture(tmp_path / "a.pcapng", data))["flows"][0]["seen_in"]
+    assert seen["one_way_delay_ms"]["forward"] is None
+    assert any(remark.startswith("one-way delays are not known") for remark in seen["remarks"])
+
+
+def slow_start(trip_s: float) -> list[tuple[float, bytes]]:
+    """A sender's capture: ten packets, and twice as many in each round-trip time after."""
+    seen, seq, t = [], 1000, 0.0
+    for round_pkts in (10, 20, 40, 80):
+        for n in range(round_pkts):
+            seen.append((t + n * 1e-5, frame(1, 2, 3, 4, seq, seq % 65535, tsval=round(1000 * t) + 1)))
+            seq += 1448
+            answer = bytearray(frame(2, 1, 4, 3, 1, seq % 65534, length=52, tsval=round(1000 * (t + trip_s / 2)) + 1))
+            answer[22], answer[42:46] = 60, struct.pack(">I", seq)
+            answer[62:66] = struct.pack(">I", round(1000 * t) + 1)
+            seen.append((t + n * 1e-5 + trip_s, bytes(answer)))
+        t += trip_s + 1e-3
+    return sorted(seen)
+
+
+def test_a_short_flow_is_described_by_what_is_certain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = [(t / 10, frame(5, 6, 7, 8, 1000 * t, t)) for t in range(5)]
+    ping = TCP[:23] + b"\x01" + TCP[24:]
+    packets = sorted([*slow_start(0.04), *few, (0.5, ping)])
+    document = observed(tmp_path, capture(tmp_path / "a.pcapng", packets))
+    said = capsys.readouterr().out.splitlines()
+    assert "cannot tell: only 4 round-trip times; at least 30 are needed to tell a controller. Seen: " in said[0]
+    assert "slow start only, from 10 to 80 packets in 4 round-trip times; no packet was sent again" in said[0]
+    assert said[1] == "not described: 1 flow with fewer than 20 data packets, 1 packet without ports"
+    assert document["captures"][0]["others"] == {"ICMP": 1}
+    assert "slow start only" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_each_capture_of_a_folder_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "all"
+    (folder / "more").mkdir(parents=True)
+    capture(folder / "a.pcapng", slow_start(0.04))
+    (folder / "more" / "b.pcap.gz").write_bytes(gzip.compress((folder / "a.pcapng").read_bytes()))
+    (folder / "broken.cap").write_bytes(b"nothing")
+    (folder / "README").write_text("text")
+    assert main(["observe", str(folder), "--into", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr()
+    assert [path.parent.name for path in sorted(tmp_path.glob("out/**/index.html"))] == ["a.pcapng", "b.pcap.gz"]
+    assert said.out.splitlines()[-1] == "2 captures observed, 1 left out"
+    assert said.err.startswith(f"analysis: left out: {folder}/broken.cap: 7 bytes are too few")
+
+
+def test_pictures_of_captures_before_are_not_left(tmp_path: Path) -> None:
+    path = capture(tmp_path / "a.pcapng", slow_start(0.04))
+    observed(tmp_path, path)
+    (tmp_path / "out" / "flow-7.svg").write_text("old")
+    observed(tmp_path, path)
+    assert not (tmp_path / "out" / "flow-7.svg").exists()
 
 
 def test_a_packet_that_a_host_forwards_counts_once(tmp_path: Path, played: Model) -> None:
@@ -398,7 +468,7 @@ def test_skew_and_base_from_delays_both_ways() -> None:
         (["-i", "lo", "a.pcap"], "allowed: one of the two"),
         (["--seconds", "5", "a.pcap"], "--seconds: found 5; allowed: more than 0, with -i"),
         (["-i", "lo", "--seconds", "nan"], "--seconds: found nan; allowed: more than 0"),
-        (["."], ".: found a folder without run.json; allowed: a capture, or a run folder"),
+        (["."], ".: found a folder without run.json; allowed: a run folder, or one with runs"),
     ],
 )
 def test_orders_that_cannot_be(

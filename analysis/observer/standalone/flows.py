@@ -6,10 +6,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from analysis.observer.conversation import DATA, LARGEST_FRAME, both_ways
+from analysis.observer.conversation import DATA, FEWEST_PKTS, LARGEST_FRAME, both_ways
 from analysis.observer.standalone.captures import UDP, Captured
 
-FEWEST_PKTS: Final = 20  # with data; less tells nothing of a controller
 MOST: Final = 20  # flows of a capture that are described, the largest first
 FULL_OF_NUMBERS: Final = 0.5  # part of the numbers between a uTP flow's first and last that it must use; others are
 # datagrams that only look like uTP

@@ -2,12 +2,13 @@
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from analysis.observer.conversation import Conversation
+from analysis.observer import delay
+from analysis.observer.conversation import Conversation, Samples
 from analysis.observer.flight import Flight
 from analysis.observer.standalone import flows, pair, tap, view
 from analysis.observer.standalone.flows import CapturedFlow
@@ -17,6 +18,7 @@ from analysis.series import Floats, NotMeasuredError
 
 BINS: Final = 200  # of a flow's time; none is shorter than ...
 SHORTEST_BIN_S: Final = 0.1
+LONGEST_ANSWER_S: Final = 10.0  # receivers acknowledge within 0.5 s (RFC 9293 section 3.8.6.3); the rest is queues
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,15 +81,32 @@ def together(summaries: list[flows.Summary]) -> Iterator[Observed]:
 
 
 def _flow_view(flow: CapturedFlow) -> FlowView:
-    passed = view.at_tap(flow)
-    flight = Flight(passed)
+    flight = _with_possible_delays(Flight(view.at_tap(flow)))
+    passed = flight.conversation
     place = tap.locate(flow, flight)
     try:
         if not len(flow.back):
             raise NotMeasuredError("no answer was captured")
-        return FlowView(flow, place, flight, Flight(view.as_sent(flow, passed, place)), None)
+        return FlowView(flow, place, flight, _with_possible_delays(Flight(view.as_sent(flow, passed, place))), None)
     except NotMeasuredError as error:
         return FlowView(flow, place, flight, None, str(error))
+
+
+def _with_possible_delays(flight: Flight) -> Flight:
+    """Give the flight without one-way delays if these cannot be the path's.
+
+    Half of the data would have waited for longer than any round trip; or acknowledgements are missing, so that many
+    answers are only what the receiver sent next.
+    """
+    seen, trips = flight.conversation, flight.round_trips.values
+    waited = delay.queuing(seen.forward).values
+    if not len(waited) or not len(trips):
+        return flight
+    is_answered = np.percentile(trips, 95) < LONGEST_ANSWER_S
+    if is_answered and (seen.place == "tap" or np.median(waited) <= trips.max()):
+        return flight
+    nothing = Samples(np.zeros(0), np.zeros(0))
+    return Flight(replace(seen, forward=nothing, backward=nothing, clocks_disagree=True))
 
 
 def bins(conversation: Conversation) -> Floats:

@@ -15,11 +15,11 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from analysis.observer.conversation import Samples
+from analysis.observer.conversation import FEWEST_PKTS, Samples
 from analysis.observer.description import spread
 from analysis.observer.standalone import clocks
 from analysis.observer.standalone.captures import Captured
-from analysis.observer.standalone.flows import FEWEST_PKTS, CapturedFlow
+from analysis.observer.standalone.flows import CapturedFlow
 from analysis.series import Floats
 
 LEAST_PART: Final = 0.1  # of the smaller side's packets

@@ -13,7 +13,7 @@ import numpy as np
 from analysis.files import write_text
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
-from analysis.observer.description import described
+from analysis.observer.description import described, facts
 from analysis.observer.standalone import captures, flows
 from analysis.observer.standalone.observed import FlowView, Observed, bins, throughput, together
 from analysis.observer.standalone.tap import Place
@@ -49,6 +49,8 @@ def observe(paths: list[Path], into: Path, refresh_s: int | None = None) -> Path
         "captures": [_capture(summary) for summary in summaries],
         "flows": described_flows,
     }
+    for stale in into.glob("flow-*.svg"):  # of captures that were observed into this folder before
+        stale.unlink()
     for name, svg in pictures.items():
         write_text(into / f"{name}.svg", svg)
     write_text(into / "observation.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
@@ -92,6 +94,7 @@ def _view(seen: FlowView) -> dict[str, Any]:
     fields = described(seen.best)
     if seen.sent is None:
         fields |= {name: {"not_observed": seen.why_not} for name in NEEDS_THE_SENDER}
+        fields["facts"] = facts(seen.passed, is_senders=False)
         fields["retransmitted_pkts"] = {"for unknown causes": sum(fields["retransmitted_pkts"].values())}
     elif seen.tap.place is not Place.SENDER:
         remarks.append(
@@ -100,6 +103,11 @@ def _view(seen: FlowView) -> dict[str, Any]:
         )
     if seen.tap.place is not Place.SENDER:
         remarks.append(ELSEWHERE)
+    if seen.best.conversation.clocks_disagree:
+        remarks.append(
+            "one-way delays are not known: by the two hosts' timestamps, packets would have waited for longer than the "
+            "flow lasted or than any answer took, or many acknowledgements are missing"
+        )
     ends = {"sender": seen.flow.sender, "receiver": seen.flow.receiver}
     return {"file": str(seen.flow.captured.path), **ends, "tap": seen.tap.as_json(), "remarks": remarks, **fields}
 
