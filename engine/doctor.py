@@ -89,7 +89,9 @@ def install_command(names: Iterable[str]) -> list[str]:
 
 
 def checks() -> list[Check]:
-    """Look at everything; nothing is changed."""
+    """Look at everything; nothing is changed. Another system than Linux lacks what most of them look at."""
+    if platform.system() != "Linux":
+        return [_machine()]
     packages = [_package(package) for package in host_packages(PACKAGES.read_text())]
     return [
         _machine(),
@@ -299,7 +301,7 @@ def install(packages: list[HostPackage], run: Callable[[list[str]], int] = _call
     command = install_command(missing)
     by_hand = f"sudo {shlex.join(command)}"
     if shutil.which("apt-get") is None:
-        return by_hand
+        return f"(there is no apt-get: what Debian calls {' '.join(missing)}, by this system's own package manager)"
     prefix = []
     if os.geteuid() != 0:
         if shutil.which("sudo") is None or run(["sudo", "-n", "true"]) != 0:
@@ -335,7 +337,7 @@ def examine() -> int:
 
 def prepare() -> int:
     """Install missing packages where allowed, then name only what is still missing; return 0 when nothing is."""
-    by_hand = install(host_packages(PACKAGES.read_text()))
+    by_hand = install(host_packages(PACKAGES.read_text())) if platform.system() == "Linux" else None
     if by_hand:
         print(f"error: packages are missing on this host; run this, then try again:\n  {by_hand}", file=sys.stderr)
         return 1

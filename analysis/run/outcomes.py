@@ -35,6 +35,8 @@ class Outcome:
 
     def __str__(self) -> str:
         verb = "was incomplete" if self.ending == INCOMPLETE else self.ending
+        if self.is_of(CORRUPTED):
+            verb = "got wrong bytes"
         return f"{verb} at {self.at_s:.3f} s: {self.says}"
 
     def is_of(self, how: str) -> bool:

@@ -9,9 +9,11 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
+from analysis.run.outcomes import Outcome
 from analysis.runs import Failure, Runs
 from tests.analysis.synthetic import plain, vouch, write
 
+WRONG = "receiver exited with 1: wrong bytes after offset 14888672"
 WHY = "flow tcp: the receiver <b>left</b>"
 
 
@@ -99,3 +101,8 @@ def test_failed_runs_are_listed_by_cell_and_seed(results: Path) -> None:
         Failure(cell.name, 4, "it left no reason"),
         Failure(cell.name, 10, "late"),
     ]
+
+
+def test_a_transfer_that_was_corrupted_is_not_said_to_have_been_given_up() -> None:
+    assert str(Outcome("receiver", "gave up", 24.572, WRONG)) == f"got wrong bytes at 24.572 s: {WRONG}"
+    assert str(Outcome("sender", "gave up", 4.2, "no luck")) == "gave up at 4.200 s: no luck"

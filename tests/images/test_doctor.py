@@ -112,6 +112,25 @@ def test_other_processors_are_pointed_to_the_qemu_backend(monkeypatch: pytest.Mo
     assert remedy and "qemu backend" in remedy
 
 
+def test_another_system_is_told_the_one_thing_that_helps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(doctor, "install", lambda packages: pytest.fail("nothing is installed there"))
+    assert doctor.prepare() == doctor.examine() == 1
+    said = capsys.readouterr()
+    assert "use a Linux host with an x86-64 processor" in said.out
+    assert said.err == said.out
+
+
+def test_a_host_without_apt_is_not_told_to_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    advice = install([ABSENT], Commands())
+    assert advice is not None
+    assert "sudo" not in advice and "what Debian calls nothing" in advice
+
+
 def test_doctor_fails_when_something_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from analysis.claims import registry, vocabulary
@@ -252,3 +253,11 @@ def test_the_guide_names_the_toolchains_that_builds_have(asked_for: str, lock: s
     )
     locked = {each.name: each.upstream for each in read_any(ROOT / "images" / lock, lock).packages}
     assert dict(table)[asked_for] == locked[package]
+
+
+def test_the_cluster_command_keeps_what_the_profile_asks_for() -> None:
+    """Snakemake replaces a profile's default resources by those of the command line."""
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.v8+.yaml").read_text())
+    said = (ROOT / "docs" / "howto" / "clusters.md").read_text()
+    assert f"--default-resources {' '.join(profile['default-resources'])} slurm_partition=NAME" in said
+    assert profile["quiet"] == ["host"]
