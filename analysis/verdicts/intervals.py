@@ -98,3 +98,16 @@ def student95(degrees: int) -> float:
     # Cornish-Fisher around the normal quantile: right to three digits from 30 degrees on
     z = NORMAL95
     return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
+
+
+def student_above(t: float, degrees: int) -> float:
+    """Chance of Student's t to be above a number (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
+    angle = math.atan(t / math.sqrt(degrees))
+    first = 1 if degrees % 2 else 0
+    term = total = math.cos(angle) if first else 1.0
+    for power in range(first + 2, degrees - 1, 2):
+        term *= math.cos(angle) ** 2 * (power - 1) / power
+        total += term
+    between = math.sin(angle) * (total if degrees > 1 else 0.0)
+    between = 2 / math.pi * (angle + between) if first else between
+    return (1 - between) / 2

@@ -8,12 +8,10 @@ from common.counts import plural
 from engine.errors import EngineError
 from scenarios.errors import choices
 from testbed import arguments, own_study
-from testbed.evaluate import figures, judge, matrix, pages, read_criteria
+from testbed.evaluate import figures, judge, matrix, pages, read_criteria, scenarios
 from testbed.evaluate.judge import STUDY
 from testbed.evaluate.read_criteria import Criterion
-from testbed.shared.panel import STANDARD, filled, points_for
-
-"""The baseline: RFC 9438, what most hosts use."""
+from testbed.shared.panel import STANDARD
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +29,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--baseline", metavar="NAME", default=STANDARD, help="implementation to compare with; default: %(default)s"
     )
     parser.add_argument("--seeds", type=int, metavar="N", default=5, help="runs of each cell; default: %(default)s")
+    parser.add_argument(
+        "--most-seeds",
+        type=int,
+        metavar="N",
+        help="runs of each cell of a scenario that leaves even the placebo open; default: four times --seeds",
+    )
     arguments.add_into(parser, "results/evaluate")
 
 
@@ -49,23 +53,35 @@ def main(options: argparse.Namespace) -> int:
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the control under test; allowed: another one")
     arguments.check_seeds(options.seeds)
+    most = options.most_seeds or 4 * options.seeds
+    if not options.seeds <= most <= arguments.most_seeds():
+        raise EngineError(f"--most-seeds: found {most}; allowed: {options.seeds} to {arguments.most_seeds()}")
     chosen = _chosen(options.criterion)
     folder = own_study.folder_of(options.into, client)
-    files = {name: file for criterion in chosen for name, file in criterion.scenarios.items()}
-    names = [baseline, client]
-    texts = {
-        name: filled(file, names, options.seeds, points_for(file, names), may_fail=True) for name, file in files.items()
-    }
+    placebo = scenarios.placebo_of(baseline) if client != scenarios.placebo_of(baseline) else None
+    names = [baseline, *([placebo] if placebo else []), client]
+    seeds = {name: options.seeds for criterion in chosen for name in criterion.scenarios}
     # they have the baseline's runs, of the same networks and seeds
     beside = sorted(file.parent for file in options.into.glob(f"*/{matrix.DATA}") if file.parent != folder)
     with own_study.alone(folder):
-        own_study.write(folder, STUDY, texts)
-        if texts and (status := own_study.carry_out(folder, beside)):
-            return status
-        with ended_after(LIMIT_S, "testbed evaluate: the judgement"):
-            judged = judge.judge(chosen, folder, client, baseline)
-            drawings = figures.draw(folder, list(texts), client, baseline)
-            page = pages.write(folder, judged, client, baseline, options.seeds, drawings, options.again)
+        while True:
+            own_study.write(folder, STUDY, scenarios.texts(chosen, names, seeds))
+            if seeds and (status := own_study.carry_out(folder, beside)):
+                return status
+            with ended_after(LIMIT_S, "testbed evaluate: the judgement"):
+                judged = judge.judge(chosen, folder, client, baseline, placebo)
+            chaotic = {name for name in judge.chaotic(judged) if 2 * seeds[name] <= most}
+            if not chaotic or options.seeds == 1:
+                break
+            print(
+                f"The placebo is open in {', '.join(sorted(chaotic))}: twice as many seeds.",
+                file=sys.stderr,
+                flush=True,
+            )
+            seeds |= {name: 2 * seeds[name] for name in chaotic}
+        with ended_after(LIMIT_S, "testbed evaluate: the page"):
+            drawings = figures.draw(folder, list(seeds), client, baseline)
+            page = pages.write(folder, judged, client, baseline, options.seeds, drawings, options.again, placebo)
             matrix.write(options.into)
         failed = judge.count_failed(folder)
     print(pages.summary(judged, client, baseline, options.seeds, page))

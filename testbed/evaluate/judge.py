@@ -1,8 +1,8 @@
 """Judges a control by the runs of all criteria, and what each cell of them shows."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -14,7 +14,8 @@ from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits, with_unit
-from analysis.verdicts.intervals import Interval
+from analysis.verdicts.false_discoveries import largest_believed
+from analysis.verdicts.intervals import Interval, standard_deviation, student_above
 from analysis.verdicts.intervals import mean as interval_of_mean
 from analysis.verdicts.rules import EPSILON
 from common.counts import plural
@@ -23,9 +24,11 @@ from testbed.pool import pool
 from testbed.shared.panel import CLIENT, in_order, point
 
 STUDY: Final = "evaluate"
-MET, NOT_MET, OPEN, NOT_MEASURED = "met", "not met", "open", "not measured"
-SIGNS: Final = {NOT_MET: "✗", OPEN: "○", NOT_MEASURED: "?", MET: "✓"}
+MET, NOT_MET, OPEN, NOT_MEASURED, LEFT_OUT = "met", "not met", "open", "not measured", "left out"
+SIGNS: Final = {NOT_MET: "✗", OPEN: "○", NOT_MEASURED: "?", MET: "✓", LEFT_OUT: "·"}
 """The verdicts, from worst to best. What is not known at one point is not met: all points have to say so."""
+FALSE_DISCOVERIES: Final = 0.05
+"""Of all cells of a page that are called not met, so many lie on their bound, on average; of those called met, too."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,9 @@ class Cell:
 
     `measured`, `beside` (the baseline) and `bound` are means over the seeds; None where a seed has no finite number.
     `margin` is the 95 % interval of the mean distance to the bound, seed by seed, positive where it is kept; None
-    with one seed, and where a number is not finite. `ended` says how the control died or gave up, if it did: then the
-    cell is not met, or not measured.
+    with one seed, and where a number is not finite. `chances` are those of distances so far outside and so far inside,
+    for a control on its bound; None where one seed says nothing. `placebo` is the verdict on the placebo in this cell.
+    `ended` says how the control died or gave up, if it did: then the cell is not met, or not measured.
     """
 
     row: str
@@ -49,6 +53,8 @@ class Cell:
     margin: Interval | None
     run: str
     ended: str = ""
+    chances: tuple[float, float] | None = None
+    placebo: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,8 +66,9 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """The worst verdict of the cells; NOT_MEASURED for a criterion without any."""
-        return worst([cell.verdict for cell in self.cells])
+        """The worst verdict of the cells; NOT_MEASURED, too, for a criterion of which a part is not measured."""
+        verdict = worst([cell.verdict for cell in self.cells])
+        return NOT_MEASURED if verdict == MET and self.criterion.not_measured else verdict
 
     def verdict_of(self, row: Row) -> str:
         """The worst verdict of a row's cells."""
@@ -72,32 +79,77 @@ class Result:
         return [cell for cell in self.cells if cell.row == row.id]
 
 
-def wording(verdict: str, seeds: int) -> str:
-    """Return the words for a verdict: one seed decides nothing."""
-    return f"{verdict} in one seed" if seeds == 1 and verdict in (MET, NOT_MET) else verdict
-
-
 def worst(verdicts: Sequence[str]) -> str:
     """Return the worst of some verdicts."""
     return next((verdict for verdict in SIGNS if verdict in verdicts), NOT_MEASURED)
 
 
-def judge(criteria: Sequence[Criterion], folder: Path, client: str, baseline: str) -> list[Result]:
-    """Judge a control in all criteria by the runs below a folder, several criteria at a time."""
+def judge(criteria: Sequence[Criterion], folder: Path, client: str, baseline: str, placebo: str | None) -> list[Result]:
+    """Judge a control in all criteria by the runs below a folder, several criteria at a time.
+
+    A cell is not met where the false discovery rate of all cells allows that, and the placebo, which differs from the
+    baseline in nothing that anybody would notice, does not miss its bound, too.
+    """
     with pool() as processes:
         cells = processes.map(partial(cells_of, folder=folder, client=client, baseline=baseline), criteria)
-        return [Result(criterion, of_criterion) for criterion, of_criterion in zip(criteria, cells, strict=True)]
+        judged = [Result(criterion, of_criterion) for criterion, of_criterion in zip(criteria, cells, strict=True)]
+    own = decided(judged)
+    if placebo is None:
+        return own
+    return beside_placebo(own, judge(criteria, folder, placebo, baseline, None))
+
+
+def decided(judged: Sequence[Result]) -> list[Result]:
+    """Decide all cells of a page together (see `FALSE_DISCOVERIES`)."""
+    chances = [cell.chances for of_criterion in judged for cell in of_criterion.cells if cell.chances]
+    outside, inside = (
+        (largest_believed(column, FALSE_DISCOVERIES) for column in zip(*chances, strict=True))
+        if chances
+        else (0.0, 0.0)
+    )
+
+    def verdict(cell: Cell) -> str:
+        if cell.chances is None:
+            return cell.verdict
+        if cell.chances[0] <= outside:
+            return NOT_MET
+        # who sends nothing harms nobody
+        return (
+            (NOT_MEASURED if cell.ended else MET) if cell.chances[1] <= inside else NOT_MEASURED if cell.ended else OPEN
+        )
+
+    return [Result(each.criterion, [replace(cell, verdict=verdict(cell)) for cell in each.cells]) for each in judged]
+
+
+def beside_placebo(own: Sequence[Result], placebos: Sequence[Result]) -> list[Result]:
+    """Put the placebo's verdict beside each cell: what a placebo misses, too, is open."""
+
+    def beside(cell: Cell, placebo: Cell) -> Cell:
+        cell = replace(cell, placebo=placebo.verdict)
+        if not cell.verdict == placebo.verdict == NOT_MET:
+            return cell
+        return replace(cell, verdict=OPEN, why=f"{cell.why}; the placebo misses it, too: {placebo.why}")
+
+    return [
+        Result(one.criterion, [beside(*pair) for pair in zip(one.cells, other.cells, strict=True)])
+        for one, other in zip(own, placebos, strict=True)
+    ]
 
 
 def cells_of(criterion: Criterion, folder: Path, client: str, baseline: str) -> list[Cell]:
-    """Judge each row of a criterion at each of its points."""
+    """Give each row of a criterion at each of its points, with its chances, before all are decided."""
     if not criterion.rows:
         return []
     runs = Runs(folder / "runs")
     cells: list[Cell] = []
     for row in criterion.rows:
         scenario = read_yaml(folder / "studies" / STUDY / f"{criterion.id}-{row.scenario}.yaml")
-        sides = _sides(runs, scenario.get("experiment", str), client, baseline)
+        experiment = scenario.get("experiment", str)
+        sides = _sides(runs, experiment, client, baseline)
+        for word in row.references:
+            for (cell, seed), run in runs.by_cell_and_seed(f"{experiment}-{word}").items():
+                if cell in sides:
+                    sides[cell].references.setdefault(seed, {})[word] = run
         for name in in_order(scenario, list(sides)):
             if row.points is None or name in row.points:
                 cells.append(_cell(row, name, sides[name], folder))
@@ -106,26 +158,41 @@ def cells_of(criterion: Criterion, folder: Path, client: str, baseline: str) -> 
 
 @dataclass(frozen=True)
 class Sides:
-    """Runs of one point by their seeds: of the control under test, and of the baseline; and why some failed."""
+    """Runs of one point by their seeds: of the control under test, and of the baseline; and why some failed.
+
+    `references` are those without the control, or with the victim beside itself, by the words of bounds.
+    """
 
     own: dict[int, Run]
     beside: dict[int, Run]
     failures: list[str]
+    references: dict[int, dict[str, Run]]
 
 
 def _sides(runs: Runs, experiment: str, client: str, baseline: str) -> dict[str, Sides]:
     """Return the runs of each point."""
     sides: dict[str, Sides] = {}
     for (cell, seed), run in runs.by_cell_and_seed(experiment).items():
-        of_point = sides.setdefault(point(cell), Sides({}, {}, []))
+        of_point = sides.setdefault(point(cell), Sides({}, {}, [], {}))
         whose = run.settings.cell_values[CLIENT]
         for name, of_side in ((client, of_point.own), (baseline, of_point.beside)):
             if whose == name:
                 of_side[seed] = run
     for failure in runs.failed(experiment):
-        of_point = sides.setdefault(point(failure.cell), Sides({}, {}, []))
-        of_point.failures.append(f"seed {failure.seed}: {failure.why}")
+        of_point = sides.setdefault(point(failure.cell), Sides({}, {}, [], {}))
+        if f"{CLIENT}={client}" in failure.cell.split(",") or f"{CLIENT}={baseline}" in failure.cell.split(","):
+            of_point.failures.append(f"seed {failure.seed}: {failure.why}")
     return sides
+
+
+def chaotic(judged: Sequence[Result]) -> set[str]:
+    """Name the scenarios in which the placebo itself is open: what chance does there hides what a control does."""
+    return {
+        f"{of_criterion.criterion.id}-{row.scenario}.yaml"
+        for of_criterion in judged
+        for row in of_criterion.criterion.rows
+        if any(cell.placebo == OPEN for cell in of_criterion.of(row))
+    }
 
 
 def count_failed(folder: Path) -> int:
@@ -142,19 +209,25 @@ def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
     if sides.failures or not own:
         why = f"a run failed: {sides.failures[0]}" if sides.failures else "there is no finished run of both"
         return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run)
+    numbers: list[Numbers] = []
     try:
-        numbers = [_numbers(row, sides.own[seed], sides.beside[seed]) for seed in sorted(sides.own)]
+        for seed in sorted(sides.own.keys() & sides.beside.keys()):
+            numbers.append(_numbers(row, sides.own[seed], sides.beside[seed], sides.references.get(seed, {})))
     except NotMeasuredError as error:
         return Cell(row.id, name, NOT_MEASURED, str(error), len(own), None, None, None, None, run, ended)
     why = why_of(row, numbers)
     beside_ended = _ended([sides.beside[run.settings.seed] for run in own]) if BASELINE in row.bound else ""
-    verdict, interval = decided(row, numbers)
-    # who sends nothing harms nobody, and sets no bound
-    if beside_ended or (ended and verdict != NOT_MET):
-        why += f"; the baseline {beside_ended}" if beside_ended else ""
+    if beside_ended:  # it sets no bound
+        why += f"; the baseline {beside_ended}"
         return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
-    measured, beside, bound = (_mean(column) for column in zip(*numbers, strict=True))
-    return Cell(row.id, name, verdict, why, len(own), measured, beside, bound, interval, run, ended)
+    measured, beside, bound = (
+        _mean([getattr(of_seed, column) for of_seed in numbers]) for column in ("measured", "baseline", "bound")
+    )
+    if row.is_rate_of_others and bound is not None and bound <= 0:
+        why += "; so little is left beside the baseline that nothing would break the bound"
+        return Cell(row.id, name, LEFT_OUT, why, len(own), measured, beside, bound, None, run, ended)
+    interval, chances = chances_of([margin_of(row, of_seed.measured, of_seed.bound) for of_seed in numbers])
+    return Cell(row.id, name, OPEN, why, len(own), measured, beside, bound, interval, run, ended, chances)
 
 
 def _ended(runs: Sequence[Run]) -> str:
@@ -164,24 +237,41 @@ def _ended(runs: Sequence[Run]) -> str:
     return next((str(outcome) for run, outcome in ends if outcome.is_before(run.ends_s)), "")
 
 
-def decided(row: Row, numbers: Sequence[tuple[float, float, float]]) -> tuple[str, Interval | None]:
-    """Return the verdict and the interval of the mean margin, for what each seed gives (see `_numbers`).
+def chances_of(margins: Sequence[float]) -> tuple[Interval | None, tuple[float, float] | None]:
+    """Return the interval of the mean margin and the chances of a cell; one seed has neither.
 
-    Without an interval, every seed has to be on the same side of its bound.
+    Of margins that are not finite, and of margins that do not differ, all have to be on one side.
     """
-    margins = [_margin(row, value, bound) for value, _, bound in numbers]
-    interval = interval_of_mean(margins) if len(margins) > 1 and all(map(math.isfinite, margins)) else None
-    low, high = interval or (min(margins), max(margins))
-    return MET if low >= 0 else NOT_MET if high < 0 else OPEN, interval
+    if len(margins) == 1:
+        return None, None
+    if not all(map(math.isfinite, margins)) or standard_deviation(margins) == 0:
+        interval = (margins[0], margins[0]) if math.isfinite(fmean(margins)) else None
+        return interval, (float(max(margins) >= 0), float(min(margins) < 0))
+    error = standard_deviation(margins) / math.sqrt(len(margins))
+    inside = student_above(fmean(margins) / error, len(margins) - 1)
+    return interval_of_mean(margins), (1 - inside, inside)
 
 
-def _numbers(row: Row, own: Run, beside: Run) -> tuple[float, float, float]:
-    """Return what a seed gives for the control and for the baseline, and the bound."""
+@dataclass(frozen=True)
+class Numbers:
+    """What a seed gives for the control and for the baseline, the bound, and what else this is made of."""
+
+    measured: float
+    baseline: float
+    bound: float
+    references: Mapping[str, float] = field(default_factory=dict)
+
+
+def _numbers(row: Row, own: Run, beside: Run, references: Mapping[str, Run]) -> Numbers:
+    if missing := [word for word in row.references if word not in references]:
+        raise NotMeasuredError(f"seed {own.settings.seed}: there is no finished run of the other flow {missing[0]}")
     reference = number(row.measure, beside)
-    return number(row.measure, own), reference, number(row.bound, own, names={BASELINE: reference})
+    others = {word: number(row.measure, references[word]) for word in row.references}
+    bound = number(row.bound, own, names={BASELINE: reference, **others})
+    return Numbers(number(row.measure, own), reference, bound, others)
 
 
-def _margin(row: Row, measured: float, bound: float) -> float:
+def margin_of(row: Row, measured: float, bound: float) -> float:
     """Return how far a number is inside its bound. What equals it is inside, also where both never happened."""
     if measured == bound or abs(measured - bound) <= EPSILON * abs(bound):
         return 0.0
@@ -192,11 +282,13 @@ def _mean(values: Sequence[float]) -> float | None:
     return fmean(values) if all(map(math.isfinite, values)) else None
 
 
-def why_of(row: Row, numbers: Sequence[tuple[float, float, float]]) -> str:
-    """Say what was measured, what the baseline has, and the bound, for what each seed gives (see `_numbers`)."""
-    measured, beside, bounds = zip(*numbers, strict=True)
-    bound = f"{'at most' if row.is_most else 'at least'} {_shown(bounds)}"
-    return f"{_shown(measured, row.unit)}; baseline {_shown(beside)}; allowed: {bound}"
+def why_of(row: Row, numbers: Sequence[Numbers]) -> str:
+    """Say what was measured, what the baseline and others have, and the bound, for what each seed gives."""
+    measured = _shown([of_seed.measured for of_seed in numbers], row.unit)
+    others = [f"baseline {_shown([of_seed.baseline for of_seed in numbers])}"]
+    others += [f"{word} {_shown([of_seed.references[word] for of_seed in numbers])}" for word in row.references]
+    bound = f"{'at most' if row.is_most else 'at least'} {_shown([of_seed.bound for of_seed in numbers])}"
+    return "; ".join([measured, *others, f"allowed: {bound}"])
 
 
 def _shown(values: Sequence[float], unit: str = "") -> str:

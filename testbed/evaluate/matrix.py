@@ -9,7 +9,7 @@ from typing import Any, Final
 from analysis.documents import read_made
 from common.counts import plural
 from common.sums import DamagedError
-from testbed.evaluate.judge import NOT_MET, SIGNS, wording
+from testbed.evaluate.judge import NOT_MET, SIGNS
 from testbed.shared.page import write_page
 
 DATA: Final = "evaluation.json"
@@ -26,7 +26,7 @@ def write(into: Path) -> Path:
     rows = [criterion for criterion in criteria.values() if criterion["rows"]]
     cells = {
         (name, criterion["id"]): {
-            "verdict": wording(criterion["verdict"], document["seeds"]),
+            "verdict": criterion["verdict"],
             "text": _cell(criterion),
         }
         for name, document in documents.items()

@@ -14,7 +14,7 @@ from analysis.units import three_digits, with_unit
 from common.counts import plural
 from testbed.evaluate import crate
 from testbed.evaluate.figures import Drawings
-from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Result, wording
+from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Result
 from testbed.evaluate.read_criteria import Criterion, Row
 from testbed.shared.made import made_below
 from testbed.shared.page import write_page
@@ -27,7 +27,14 @@ SHOWN: Final = 6
 
 
 def write(
-    folder: Path, judged: Sequence[Result], client: str, baseline: str, seeds: int, drawings: Drawings, again: str
+    folder: Path,
+    judged: Sequence[Result],
+    client: str,
+    baseline: str,
+    seeds: int,
+    drawings: Drawings,
+    again: str,
+    placebo: str | None = None,
 ) -> Path:
     """Write evaluation.json, evaluation.md, index.html and what describes them into a folder; return the page.
 
@@ -38,10 +45,11 @@ def write(
         "client": client,
         "baseline": baseline,
         "seeds": seeds,
+        "placebo": placebo,
         "criteria": [_data(of_criterion) for of_criterion in judged],
     }
     write_made(folder / "evaluation.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
-    write_text(folder / "evaluation.md", appendix(judged, client, baseline, seeds))
+    write_text(folder / "evaluation.md", appendix(judged, client, baseline, seeds, again))
     counts = Counter(cell.verdict for of_criterion in judged for cell in of_criterion.cells)
     values = document | {
         "judged": judged,
@@ -51,10 +59,11 @@ def write(
         "unknown": unknown(judged, seeds),
         "results": list(SIGNS),
         "counts": counts,
-        "title": _title(counts, seeds),
+        "title": _title(counts),
         "evidence_of": partial(_evidence, folder),
         "place": place,
-        "wording": partial(wording, seeds=seeds),
+        "placebo_says": placebo_says(judged),
+        "most_seeds": max((cell.seeds for of_criterion in judged for cell in of_criterion.cells), default=seeds),
         "figures": drawings,
     }
     page = write_page(folder / "index.html", TEMPLATE, values, made_below(folder / "runs"), again, ["evaluation.json"])
@@ -62,10 +71,9 @@ def write(
     return page
 
 
-def _title(counts: Counter[str], seeds: int) -> str:
-    """Say what came out, for the page's head; one seed decides nothing."""
-    cells = counts[MET] + counts[NOT_MET]
-    decided = plural(cells, "decided cell") if seeds > 1 else f"{plural(cells, 'cell')}, in one seed"
+def _title(counts: Counter[str]) -> str:
+    """Say what came out, for the page's head."""
+    decided = plural(counts[MET] + counts[NOT_MET], "decided cell")
     if counts[NOT_MET]:
         return f"does not meet its bound in {counts[NOT_MET]} of {decided}"
     return f"meets its bound in {decided}" if counts[MET] else "cannot be judged by these runs"
@@ -74,6 +82,13 @@ def _title(counts: Counter[str], seeds: int) -> str:
 def _evidence(folder: Path, criterion: Criterion, row: Row, cell: Cell) -> Evidence:
     """Give the evidence of a cell: the run with the control under test in its first seed, whose folder has the logs."""
     return replace(of_run(folder / cell.run, folder, f"studies/{STUDY}/{criterion.id}-{row.scenario}.yaml"), logs=[])
+
+
+def placebo_says(judged: Sequence[Result]) -> str:
+    """Say how the placebo stands in the same cells; a page without one says so."""
+    counts = Counter(cell.placebo for of_criterion in judged for cell in of_criterion.cells if cell.placebo)
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
+    return told or "none: the baseline has no placebo"
 
 
 def summary(judged: Sequence[Result], client: str, baseline: str, seeds: int, page: Path) -> str:
@@ -85,7 +100,9 @@ def summary(judged: Sequence[Result], client: str, baseline: str, seeds: int, pa
         verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
         verdicts = verdicts or "for the author to answer"
         sign = SIGNS[of_criterion.verdict] if criterion.rows else "-"
-        lines.append(f"  {sign} {criterion.section:6} {criterion.title} ({verdicts})")
+        part = "; a part is not measured" if criterion.rows and criterion.not_measured else ""
+        lines.append(f"  {sign} {criterion.section:6} {criterion.title} ({verdicts}{part})")
+    lines.append(f"  Placebo: {placebo_says(judged)}")
     parts = {
         "What it does:": numbers(judged, baseline),
         "Whom it harms, more than the baseline does:": harms(judged) or [_harmless(judged)],
@@ -170,15 +187,16 @@ def place(point: str) -> str:
     return "" if point == "single" else point.removeprefix("case=")
 
 
-def appendix(judged: Sequence[Result], client: str, baseline: str, seeds: int) -> str:
+def appendix(judged: Sequence[Result], client: str, baseline: str, seeds: int, again: str) -> str:
     """Return Markdown for the appendix of an Internet-Draft: each criterion with what was measured, and the forms."""
     lines = [
         f"# Evaluation of {client} by the criteria of RFC 9743",
         "",
-        f"Each number is a mean over {seeds} {'seed' if seeds == 1 else 'seeds'} of runs in virtual time, beside "
-        f"{baseline} in the same network and with the same seeds. A row is met, or not met, where the 95 % interval of "
-        "the distance to its bound says so, and open where that interval crosses the bound. "
-        f"`testbed evaluate {client}` repeats it byte for byte.",
+        f"Each number is a mean over at least {plural(seeds, 'seed')} of runs in virtual time, beside {baseline} in "
+        "the same network and with the same seeds, with the 95 % interval of its distance inside the bound. ✓ met, ✗ "
+        "not met: of either, 5 % are expected to be so by chance; ○ open; ? not measured; · left out. One seed decides "
+        "nothing. "
+        f"Placebo: {placebo_says(judged)}. `{again}` repeats it byte for byte.",
         "",
     ]
     for of_criterion in judged:
@@ -194,7 +212,7 @@ def _section(of_criterion: Result) -> list[str]:
         lines += ["| | statement | where | measured |", "|---|---|---|---|"]
         for row in criterion.rows:
             for cell in of_criterion.of(row):
-                says = cell.why + (f"; it {cell.ended}" if cell.ended else "")
+                says = cell.why + (f"; it {cell.ended}" if cell.ended else "") + _distance(cell)
                 texts = (SIGNS[cell.verdict], row.says, place(cell.point), says.replace("|", "\\|").replace("\n", " "))
                 lines.append("| " + " | ".join(texts) + " |")
         lines.append("")
@@ -203,6 +221,13 @@ def _section(of_criterion: Result) -> list[str]:
     if criterion.not_measured:
         lines += [f"Not measured: {criterion.not_measured}", ""]
     return lines
+
+
+def _distance(cell: Cell) -> str:
+    if cell.margin is None:
+        return "; one seed" if cell.seeds == 1 else ""
+    low, high = map(three_digits, cell.margin)
+    return f"; inside by {low} to {high}, {plural(cell.seeds, 'seed')}"
 
 
 def _data(of_criterion: Result) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The criteria of RFC 9743 as data: a folder each, with its rows in criterion.yaml and the scenarios beside it."""
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,9 @@ FILE: Final = "criterion.yaml"
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 BASELINE: Final = "baseline"
 """In bounds, the value of the same measure in the baseline's run of the same point and seed."""
+ALONE, ITSELF = "alone", "itself"
+"""In bounds, the same where the control is missing, and where the flow `victim` stands in its place, too."""
+BOUNDS: Final = (BASELINE, ALONE, ITSELF)
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,8 @@ class Row:
     """A statement about the control under test; `bound` is an expression, and the measure's most or its least.
 
     `points` are the scenario's points that it speaks of; None are all. Where it is false, `harms` are worse off. The
-    summary says what was measured under the name `tells`.
+    summary says what was measured under the name `tells`. `victim` is the flow whose number this is, where the
+    bound says what it does to itself.
     """
 
     id: str
@@ -40,6 +45,17 @@ class Row:
     because: str
     harms: str | None = None
     tells: str | None = None
+    victim: str | None = None
+
+    @property
+    def references(self) -> list[str]:
+        """The words of its bound that need runs without the control."""
+        return [word for word in (ALONE, ITSELF) if re.search(rf"\b{word}\b", self.bound)]
+
+    @property
+    def is_rate_of_others(self) -> bool:
+        """Whether a bound of zero or less could never be broken."""
+        return ALONE in self.references and not self.is_most
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,15 @@ class Criterion:
     rows: list[Row]
     form: list[str]
     not_measured: str | None
+
+    @property
+    def references(self) -> dict[str, tuple[str, str, str | None]]:
+        """The scenarios without the control that its bounds need: of which, by which word, with which victim."""
+        return {
+            f"{self.id}-{row.scenario}-{word}.yaml": (f"{self.id}-{row.scenario}.yaml", word, row.victim)
+            for row in self.rows
+            for word in row.references
+        }
 
     @property
     def scenarios(self) -> dict[str, Path]:
@@ -89,7 +114,7 @@ def _row(entry: dict[str, Any]) -> Row:
     is_most = "at_most" in entry
     texts = {name: entry[name] for name in ("id", "says", "otherwise", "scenario", "measure", "unit", "because")}
     bound = str(entry["at_most" if is_most else "at_least"])
-    optional: dict[str, Any] = {name: entry.get(name) for name in ("points", "harms", "tells")}
+    optional: dict[str, Any] = {name: entry.get(name) for name in ("points", "harms", "tells", "victim")}
     return Row(**texts, **optional, bound=bound, is_most=is_most)
 
 
@@ -105,10 +130,12 @@ def _problems(document: Document) -> list[Problem]:
         if entry["id"] in ids:
             problems.append(document.problem((*field, "id"), f"found {entry['id']!r} again", "another name"))
         ids.add(entry["id"])
-        for name, words in (("measure", ()), ("at_least", (BASELINE,)), ("at_most", (BASELINE,))):
+        for name, words in (("measure", ()), ("at_least", BOUNDS), ("at_most", BOUNDS)):
             if wrong := expressions.problem(str(entry.get(name, 0)), words):
                 allowed = "an expression in the words of docs/reference/claims.md and docs/howto/evaluate.md"
                 problems.append(document.problem((*field, name), wrong, allowed))
+        if re.search(rf"\b{ITSELF}\b", str(entry.get("at_least", entry.get("at_most")))) and "victim" not in entry:
+            problems.append(document.problem(field, f"the bound says {ITSELF!r}, without a victim", "the flow's name"))
         if entry["scenario"] not in scenarios:
             allowed = choices(scenarios, entry["scenario"])
             problems.append(document.problem((*field, "scenario"), f"found {entry['scenario']!r}", allowed))
