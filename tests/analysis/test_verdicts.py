@@ -265,7 +265,7 @@ def test_intervals_are_those_of_the_tables() -> None:
 
 
 def test_what_the_registry_says_is_read_with_its_digits(tmp_path: Path) -> None:
-    same = {"title": "T.", "metric": "share", "unit": "fraction", "source": "sec. 1", "measure": "1"}
+    same = {"title": "T.", "metric": "share", "unit": "fraction", "source": "sec. 1", "measure": "utilization()"}
     entries = [
         {"id": "e01", "paper": "0.10", "interval": "0.02", "alternatives": ["0.16"], **same},
         {"id": "e02", "interval": ["134", "158"], "approximate": True, **same},
