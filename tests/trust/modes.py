@@ -78,7 +78,7 @@ def light(cell: Cell, most_s: float) -> bool:
 def chosen(count: int | None, most_s: float, seed: int) -> list[tuple[Cell, int]]:
     """Return the runs to be compared in an order drawn by `seed`: `count` of the complete set, or all of size quick."""
     if count is None:
-        runs = [(cell, cell.seeds[0]) for cell in cells_of("quick")]
+        runs = [(cell, cell.seeds[0]) for cell in cells_of("quick") if cell.seeds]
     else:
         runs = [(cell, number) for cell in cells_of("complete") if light(cell, most_s) for number in cell.seeds]
     return random.Random(seed).sample(runs, min(count or len(runs), len(runs)))  # noqa: S311 - it must repeat
