@@ -57,11 +57,11 @@ def verify(
             write_tables(runs / run_name, archived)
             repeated.add(run_name)
             yield Finding(str(repetition), bool(repetition.different))
-        for run_name in (name for name in archived.run_names if name not in repeated):
+        for run_name in archived.run_names:
             wrong = _captured(archived.run(run_name), crate)
             if wrong:
                 yield Finding(f"{run_name}: DIFFERS in {listed(wrong)}, which it did not record", differs=True)
-            elif wrong is not None:
+            elif wrong is not None and run_name not in repeated:
                 shutil.copytree(crate.folder / RUNS / run_name, runs / run_name)
                 sums.write(runs / run_name, sums.below(runs / run_name))  # each is the archive's
                 write_tables(runs / run_name, archived)

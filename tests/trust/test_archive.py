@@ -150,7 +150,13 @@ def test_captures_in_an_archive_are_measured(results: Path, tmp_path: Path) -> N
     capture = next(crate.glob("runs/*/*/*/seed-2/pcap/*"))
     capture.write_bytes(capture.read_bytes()[:-1])
     seal(crate)
-    assert f"{SECOND}: DIFFERS in pcap/{capture.name}, which it did not record" in told(crate, differs=True)
+    (crate / "runs" / RUN / "pcap").mkdir(exist_ok=True)
+    (crate / "runs" / RUN / "pcap/invented.pcap").write_bytes(capture.read_bytes())
+    seal(crate)
+    said = told(crate, differs=True)
+    assert f"{SECOND}: DIFFERS in pcap/{capture.name}, which it did not record" in said
+    forged = [line for line in said if line.startswith(f"{RUN}: DIFFERS in ")]  # although the run comes out again
+    assert len(forged) == 1 and "pcap/invented.pcap" in forged[0]
 
 
 def told(crate: Path, *, differs: bool = False) -> list[str]:
