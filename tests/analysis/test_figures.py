@@ -49,7 +49,15 @@ def draw(runs: Path, folder: Path, figure: dict[str, Any]) -> int:
     claims = [
         {"id": "e01", "paper": "0.20", "measure": "share('ledbat', 1, 5)", "cell": "buffer=20p", **CLAIM},
         {"id": "e02", "paper": "0.90", "measure": "share('ledbat', 1, 5)", "cell": "buffer=40p", **CLAIM},
-        {"id": "e03", "paper": "4", "measure": "4", "cell": "buffer=40p", **CLAIM, "unit": "s", "metric": "time_of_it"},
+        {
+            "id": "e03",
+            "paper": "4",
+            "measure": "4 + 0 * cwnd('tcp').max()",
+            "cell": "buffer=40p",
+            **CLAIM,
+            "unit": "s",
+            "metric": "time_of_it",
+        },
     ]
     experiment = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
     (folder / "made.claims.yaml").write_text(yaml.safe_dump({**experiment, "figure": figure, "claims": claims}))
@@ -437,7 +445,7 @@ def test_the_names_of_axes_that_stand_side_by_side_do_not_meet(runs: Path, tmp_p
 
 
 def test_the_axis_of_a_single_value_tells_where_it_is(runs: Path, tmp_path: Path) -> None:
-    values = [{"label": "one", "measure": "4.41", "cell": "buffer=20p"}]
+    values = [{"label": "one", "measure": "4.41 + 0 * cwnd('tcp').max()", "cell": "buffer=20p"}]
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "score", "values": values}) == 0
     assert ">4<" not in svg_of(tmp_path)
     assert ">4.40<" in svg_of(tmp_path)
@@ -488,7 +496,10 @@ def test_what_never_happens_is_told_in_figures_of_numbers(runs: Path, tmp_path: 
             "figure.cells: found 'x', allowed is at least one of buffer=",
         ),
         ({"kind": "time-series", "panels": ["rate"], "interval": [5]}, "allowed is two instants in seconds"),
-        ({"kind": "curves", "over": "rate", "axis": "x", "plots": [{"measure": "1"}]}, "a name of the matrix: buffer"),
+        (
+            {"kind": "curves", "over": "rate", "axis": "x", "plots": [{"measure": "cwnd('tcp').max()"}]},
+            "a name of the matrix: buffer",
+        ),
         (
             {"kind": "table", "columns": ["a"], "rows": [{"label": "r", "claims": ["e99"]}]},
             "found 'e99', allowed is the",

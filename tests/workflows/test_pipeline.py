@@ -74,7 +74,7 @@ def test_studies_and_experiments_are_targets(pipeline: Any) -> None:
             ["--", "icccn-fig2a-ledbat-vs-tpc"],
             "found 'icccn-fig2a-ledbat-vs-tpc'; allowed: .*icccn-fig2a-ledbat-vs-tcp",
         ),
-        (["--", "reproduec"], "found 'repoduce'; allowed: .*did you mean reproduce"),
+        (["--", "reproduec"], "found 'reproduec'; allowed: .*did you mean reproduce"),
         (["--", "icccm"], "found 'icccm'; allowed: .*did you mean icccn"),
         (["--config", "size=full"], "'full' is not one of .*complete.*quick"),
         (["--config", "studies=[iccn]"], "studies: found 'iccn'; allowed: .*icccn"),
