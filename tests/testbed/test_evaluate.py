@@ -483,12 +483,12 @@ def evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..
         order = ["evaluate", name, *words, "--seeds", "3", "--most-seeds", "3", "--into", str(tmp_path)]
         assert main(order) == 0
         folder = tmp_path / name
-        first = {file.name: file.read_bytes() for file in folder.glob("*.*")}
+        first = {file.name: file.read_bytes() for file in folder.glob("[!.]*.*")}
         printed = capsys.readouterr().out
         assert f"Page: {folder / 'index.html'}" in printed
         assert main(order) == 0
         assert capsys.readouterr().out == printed
-        assert {file.name: file.read_bytes() for file in folder.glob("*.*")} == first
+        assert {file.name: file.read_bytes() for file in folder.glob("[!.]*.*")} == first
         document: dict[str, Any] = json.loads(first["evaluation.json"])
         return document
 
