@@ -111,7 +111,7 @@ def _is_beyond(claim: Mapping[str, Any], experiment: Result) -> bool:
 
 def _is_of_means(entry: Mapping[str, Any], experiment: Result) -> bool:
     words = experiment.data["experiment"].get("words") or {}
-    return is_about_means(entry.get("holds") or entry.get("measure") or "None", words)
+    return is_about_means(entry.get("holds") or entry.get("measure") or "0", words)
 
 
 def _over_seeds(experiment: Result) -> Iterator[str]:

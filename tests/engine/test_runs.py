@@ -47,7 +47,8 @@ def test_a_run_leaves_what_it_promises(cell: Cell, tmp_path: Path) -> None:
     assert run["provenance"]["kernel"]["digest"]
     assert run["implementations"]["tcp-ledbat-draft00"]["congestion_control"] == "ledbat_draft00"
     versions = {
-        name: _module_version(module) for name, module in (("tcp-aimd", "aimd"), ("tcp-ledbat-draft00", "ledbat"))
+        name: _module_version(module)
+        for name, module in (("tcp-aimd", "aimd"), ("tcp-ledbat-draft00", "ledbat_research"))
     }
     assert summary["versions"] == versions
     assert str(tmp_path) not in (folder / "run.json").read_text()

@@ -367,7 +367,7 @@ def test_a_wrong_scenario_is_told_before_anything_runs(small: Any) -> None:
 
 def test_a_study_without_scenarios_is_told(small: Any) -> None:
     (small.folder / "workflows/config.yaml").write_text("studies: [toys]\n")
-    assert "workflows/config.yaml: studies: found 'toys'; allowed: toy\n" in small(code=1)
+    assert "workflows/config.yaml: studies: found 'toys'; allowed: toy" in small(code=1)
 
 
 @pytest.mark.parametrize(
