@@ -543,12 +543,15 @@ static void acks_that_waited(struct kunit *test)
 /*
  * Packets leave when ACKs come, two for each, and a bottleneck takes one of
  * them each millisecond: a train has half of its packets as a queue at its end.
+ * What is on its way is more than a kernel's stack holds.
  */
 static u32 trains(struct sock *sk, u32 base_us, int rounds)
 {
+	static u64 came_us[4096];
+	static u32 sent[ARRAY_SIZE(came_us)];
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 free_us = tp->tcp_mstamp, came_us[4096];
-	u32 sent[4096], in_queue = 0, out = 0, i;
+	u64 free_us = tp->tcp_mstamp;
+	u32 in_queue = 0, out = 0, i;
 	u64 end_us = tp->tcp_mstamp + (u64)rounds * base_us;
 	u64 now_us = tp->tcp_mstamp, leaves_us;
 
