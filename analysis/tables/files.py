@@ -65,7 +65,7 @@ FIELDS: Final = {
         Field("study", "text", "the study, which is the folder of the scenario"),
         Field("experiment", "text", "the experiment"),
         Field("cell", "text", "the cell's name: its values as NAME=VALUE, with commas between"),
-        Field("size", "text", "`full` or `quick`"),
+        Field("size", "text", "`complete` or `quick`"),
         Field("cell_values.*", "text or number", "the cell's values by their names, as the scenario writes them"),
         Field("seed", "whole number", "the seed"),
         Field("title", "text", "the scenario's title"),

@@ -34,7 +34,7 @@ OF_EACH: Final = (
     Column("cell", pl.String, "the cell's name", "folder"),
     Column("seed", pl.Int64, "the seed", "folder"),
     Column("folder", pl.String, "the run folder, below the folder of results", "folder"),
-    Column("size", pl.String, "`full` or `quick`", _RUN, null=_NO_JSON),
+    Column("size", pl.String, "`complete` or `quick`", _RUN, null=_NO_JSON),
     Column("rate_bps", pl.Int64, "rate of the bottleneck at the start", _RUN, "bit/s", _NO_JSON),
     Column("buffer_pkts", pl.Int64, "its buffer", _RUN, "packets", _NO_JSON),
     Column("base_rtt_ms", pl.Float64, "round-trip time without a queue at the start", _RUN, "ms", _NO_JSON),
