@@ -202,11 +202,12 @@ def check(
 
 def records_after(file: Path, instant_ns: int) -> dict[str, int]:
     """Count what a capture, packed or not, has of packets after an instant."""
-    content = gzip.decompress(file.read_bytes()) if file.name.endswith(PACKED) else file.read_bytes()
-    place, pkts, wire_bytes = _FILE_HEAD, 0, 0
-    while place < len(content):
-        seconds, nanoseconds, held_bytes, length_bytes = _RECORD.unpack_from(content, place)
-        if seconds * SECOND_NS + nanoseconds > instant_ns:
-            pkts, wire_bytes = pkts + 1, wire_bytes + length_bytes
-        place += _RECORD.size + held_bytes
+    pkts, wire_bytes = 0, 0
+    with gzip.open(file) if file.name.endswith(PACKED) else file.open("rb") as content:
+        content.read(_FILE_HEAD)
+        while head := content.read(_RECORD.size):
+            seconds, nanoseconds, held_bytes, length_bytes = _RECORD.unpack(head)
+            if seconds * SECOND_NS + nanoseconds > instant_ns:
+                pkts, wire_bytes = pkts + 1, wire_bytes + length_bytes
+            content.read(held_bytes)
     return asdict(Written(pkts, wire_bytes))

@@ -193,7 +193,7 @@ class Signals:
         for first, behind in self.clean:
             top = first
             for i in range(first, behind):
-                if self.windows[i] > self.windows[top]:
+                if self.windows[i] >= self.windows[top]:
                     top = i
                 if self.windows[i] <= min(DECLINE * self.windows[top], self.windows[top] - 2):
                     if trips[top] >= USUAL * usual:

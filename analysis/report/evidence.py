@@ -31,8 +31,8 @@ from scenarios.resolve import COMPLETE, QUICK
 from scenarios.run_files import OF_RUN
 
 FOLDER: Final = "evidence"  # of the report: small files, which a published site has, too
-_FULL_RUN: Final = "full-run.json"
-_OF_FULL_RUN: Final = ("ended", "runs", "commit", "made_from", "versions", "claims")
+_REFERENCE: Final = "reference.json"
+_OF_REFERENCE: Final = ("ended", "runs", "commit", "made_from", "versions", "claims")
 _MOST: Final = 4  # cells that a row names one by one
 _AROUND: Final = 8  # packets before an instant, and as many behind it
 
@@ -142,7 +142,7 @@ def _captures(run: Path, home: Path) -> list[Link]:
 class Source:
     """The evidence of one experiment: small files go into `out`, links lead from the report in `home`.
 
-    `experiments` are all that are shown; claims may read runs of several. `full_run` is the experiment's file of the
+    `experiments` are all that are shown; claims may read runs of several. `reference` is the experiment's file of the
     reference set, as far as there is one.
     """
 
@@ -153,7 +153,7 @@ class Source:
         results: Path,
         out: Path,
         home: Path,
-        full_run: Mapping[str, Any] | None = None,
+        reference: Mapping[str, Any] | None = None,
     ) -> None:
         self._experiment = experiment
         self._out = out
@@ -166,7 +166,7 @@ class Source:
             self._simulated[runs_of] = shown
             for cell, of_cell in runs.items():
                 self._ran[runs_of, cell], self._amounts[runs_of, cell] = of_cell[0], len(of_cell)
-        self.files = [*self._copied(), *self._of_full_run(full_run or {})]
+        self.files = [*self._copied(), *self._of_reference(reference or {})]
 
     def of(self, claim: Mapping[str, Any]) -> Evidence:
         """Give the evidence of a claim: that of the cells that it reads, in the first seed."""
@@ -280,14 +280,14 @@ class Source:
                     shutil.copyfile(source, temporary)
                 yield Link(name, str(shown))
 
-    def _of_full_run(self, kept: Mapping[str, Any]) -> Iterator[Link]:
-        """Write what the full run has of each claim, seed by seed, and what it was made from."""
+    def _of_reference(self, kept: Mapping[str, Any]) -> Iterator[Link]:
+        """Write what the reference set has of each claim, seed by seed, and what it was made from."""
         if kept:
-            shown = Path(FOLDER, self._experiment.id, _FULL_RUN)
-            told = {name: kept[name] for name in _OF_FULL_RUN if name in kept}
+            shown = Path(FOLDER, self._experiment.id, _REFERENCE)
+            told = {name: kept[name] for name in _OF_REFERENCE if name in kept}
             told["claims"] = {name: _as_shown(claim) for name, claim in kept["claims"].items()}
             write_text(self._out / shown, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
-            yield Link("full run (JSON)", str(shown))
+            yield Link("reference set (JSON)", str(shown))
 
     def _packets(self, experiment: str, cell: str, seed: int, instant_s: float) -> list[Packet]:
         """Give the packets that came to the bottleneck around an instant; none where the run has no such captures."""

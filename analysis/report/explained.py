@@ -16,6 +16,7 @@ FIRST: Final = "ledbat"
 ALONE: Final = (10.0, 20.0)
 BESIDE: Final = (30.0, 40.0)
 AFTER: Final = (50.0, 60.0)
+_NO_DELAY_MS: Final = 10_000.0
 
 
 def explained(runs: Path) -> dict[str, Any] | None:
@@ -76,10 +77,12 @@ def _series(run: Run) -> dict[str, Any]:
 def _base_ms(run: Run, flow: str) -> Series:
     """Give the sender's base delay, ms, without the unknown offset of the clocks.
 
-    Its first value is of a packet whose way is known: the path, and the least that a packet had waited by then.
+    Its first value is of a packet whose way is known: the path, and the least that a packet had waited by then. No path
+    changes by `_NO_DELAY_MS` at once: then the sender has turned from round trips to stamps, which have another offset.
     """
     traced, waited = run.base_delay_ms(flow), run.waited_ms(flow)
     known = int(np.flatnonzero(traced.values)[0])  # 0 until the first sample
     least = waited.min(waited.start, max(float(traced.times[known]), waited.start + STEP_S))
-    from_then = traced.values[known:] - traced.values[known]
+    steps = np.diff(traced.values[known:], prepend=traced.values[known])
+    from_then = np.cumsum(np.where(np.abs(steps) < _NO_DELAY_MS, steps, 0))
     return Series(traced.times[known:], from_then + run.base_rtt_ms / 2 + least, traced.end)

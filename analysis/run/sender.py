@@ -22,7 +22,7 @@ class SenderWords(RunFolder):
 
     @word
     def base_delay_ms(self, flow: str) -> Series:
-        """Controller's estimate of the base delay, ms; off by an unknown constant, the clock offset."""
+        """Controller's estimate of the base delay, ms; off by an unknown clock offset, which tcp-ledbat may change."""
         return self.traced(flow, "base_delay_us", 1e-3)
 
     @word

@@ -138,7 +138,7 @@ CWND: Final = Table(
         Column(
             "base_delay_us",
             pl.Float64,
-            "the control's estimate of the base delay; off by an unknown constant, the clock offset",
+            "the control's estimate of the base delay; off by an unknown clock offset, which tcp-ledbat may change",
             "congestion control",
             "us",
             _ESTIMATE,

@@ -53,7 +53,7 @@ def main(options: argparse.Namespace) -> int:
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the control under test; allowed: another one")
     arguments.check_seeds(options.seeds)
-    most = options.most_seeds or 4 * options.seeds
+    most = 4 * options.seeds if options.most_seeds is None else options.most_seeds
     if not options.seeds <= most <= arguments.most_seeds():
         raise EngineError(f"--most-seeds: found {most}; allowed: {options.seeds} to {arguments.most_seeds()}")
     chosen = _chosen(options.criterion)

@@ -151,8 +151,10 @@ class Jobs:
 
     def priority_of_experiment(self, wildcards: Wildcards) -> int:
         """Return what lets all that the claims of the first experiment read begin before others' runs."""
-        claims = self._plan(wildcards).studies.claims
-        return FIRST if wildcards.experiment in claims.get(self._first, {"needs": []})["needs"] else 0
+        plan = self._plan(wildcards)
+        if self._first not in plan.experiments:  # of a product, whose studies have no claims
+            return 0
+        return FIRST if wildcards.experiment in plan.studies.claims[self._first]["needs"] else 0
 
     def priority_of_target(self, wildcards: Wildcards) -> int:
         """Return what lets measurements and report of the first experiment begin before further runs."""

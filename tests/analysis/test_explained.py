@@ -48,8 +48,11 @@ def test_the_numbers_are_those_of_the_runs(report: Path) -> None:
     assert 50 < run["alone"]["queue_ms"] < 70  # the target
     assert run["beside"]["queue_ms"] == pytest.approx(2 * run["alone"]["queue_ms"], rel=0.1)
     first, late = run["flows"]
-    # the path, without a queue
-    assert all(base == pytest.approx(data["rtt_ms"] / 2, abs=1) for base in first["base_ms"] if base is not None)
+    # the path, without a queue; turning to stamps, the module may err by a packet, which takes 6 ms here, until TCP stops
+    bases = [base for base in first["base_ms"] if base is not None]
+    path_ms = data["rtt_ms"] / 2
+    assert bases[:40] == pytest.approx([path_ms] * 40, abs=1)
+    assert bases == pytest.approx([path_ms] * len(bases), abs=6 + 1)
     assert max(base for base in late["base_ms"] if base is not None) > 60
 
 

@@ -82,7 +82,7 @@ def test_one_seed_of_a_reference_set_is_a_look_too(report: Path, browser: Any) -
     entry = REFERENCE.entry(claims["eunice-sec51-owd-grid/e01"])
     assert entry and (entry["verdict"], entry["text"]) == ("agrees in one seed", "it holds in the one seed")
     card = opened(browser, report / "eunice-sec51-owd-grid.html").locator("#e01")
-    kept = json.loads((report / "evidence/eunice-sec51-owd-grid/full-run.json").read_text())["claims"]
+    kept = json.loads((report / "evidence/eunice-sec51-owd-grid/reference.json").read_text())["claims"]
     assert kept["eunice-sec51-owd-grid/e01"]["verdict"] == "agrees in one seed"
     verdicts = set(card.locator(".verdict").all_inner_texts())
     assert verdicts == {"agrees in one seed"} and "With more seeds, reproduced needs" in card.inner_text()
@@ -797,7 +797,7 @@ def test_an_evidence_row_leads_to_files_that_a_site_has(report: Path, browser: A
         link = row.get_by_role("link", name=name, exact=True).get_attribute("href")
         assert (report / link).is_file(), name
     assert "no run here" in row.inner_text()  # the reference set has no runs
-    kept = json.loads((report / row.get_by_role("link", name="full run (JSON)").get_attribute("href")).read_text())
+    kept = json.loads((report / row.get_by_role("link", name="reference set (JSON)").get_attribute("href")).read_text())
     claim = f"{Path(CARDS).stem}/e01"
     assert kept["claims"][claim]["by_seed"] == REFERENCE.claims[claim]["measured"]["by_seed"]
     page = opened(browser, report / "eunice-fig1-linear-two-flows.html")

@@ -84,14 +84,19 @@ def chosen(count: int | None, most_s: float, seed: int) -> list[tuple[Cell, int]
     return random.Random(seed).sample(runs, min(count or len(runs), len(runs)))  # noqa: S311 - it must repeat
 
 
-def main() -> int:
-    """Print the table, and what it comes to; 1 where something is not identical."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def asked(says: str) -> argparse.Namespace:
+    """Read the command line of a comparison, which `says` what it does: the runs, and how many guests at once."""
+    parser = argparse.ArgumentParser(description=says, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--drawn", type=int, metavar="COUNT", help="runs of the complete set; default: those of quick")
     parser.add_argument("--seed", type=int, default=1, help="of the draw; default: %(default)s")
     parser.add_argument("--most-s", type=float, default=300, help="virtual seconds at 10 Mbit/s; default: %(default)s")
     parser.add_argument("--guests", type=int, default=2, help="at once; default: %(default)s")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Print the table, and what it comes to; 1 where something is not identical."""
+    options = asked(__doc__ or "")
     if lacks := syscall_mode.lacking():
         print(f"this host has nothing but stub processes: no {', no '.join(lacks)}", file=sys.stderr)
         return 1

@@ -4,7 +4,6 @@ Each run is carried out twice, without any packet recorded and with those of all
 must be the same. Runs are those of `tests.trust.modes`.
 """
 
-import argparse
 import multiprocessing
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from images.cache import Store, default_root
 from images.errors import ImageError
 from scenarios.resolve import Cell, resolve
 from tests.trust.identity import programs_of
-from tests.trust.modes import chosen
+from tests.trust.modes import asked, chosen
 
 SAID = ("virtual_s", "ended_ns", "versions", "probe", "flows", "counters", "latest_event_ns")
 
@@ -76,12 +75,7 @@ def pair(run: tuple[Cell, int]) -> Pair:
 
 def main() -> int:
     """Print the table, and what it comes to; 1 where something is not identical."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--drawn", type=int, metavar="COUNT", help="runs of the complete set; default: those of quick")
-    parser.add_argument("--seed", type=int, default=1, help="of the draw; default: %(default)s")
-    parser.add_argument("--most-s", type=float, default=300, help="virtual seconds at 10 Mbit/s; default: %(default)s")
-    parser.add_argument("--guests", type=int, default=2, help="at once; default: %(default)s")
-    options = parser.parse_args()
+    options = asked(__doc__ or "")
     print("| experiment | cell | seed | packets | packed | CPU s, none | CPU s, all taps | found |\n|" + "---|" * 8)
     pairs = []
     with multiprocessing.Pool(options.guests) as pool:
