@@ -68,7 +68,7 @@ def test_a_fast_link_has_its_rate_on_average_and_at_each_packet(
         rows = [(int(row["time_ns"]), int(row["backlog_pkts"])) for row in csv.DictReader(file)]
     start_ns, end_ns = _longest_busy_ns(rows)
     origin_ns = json.loads((folder / "run.json").read_text())["origin_ns"]
-    packets = pcap.read(folder / "pcap" / "bottleneck-out.pcap").packets
+    packets = pcap.read(folder / "pcap" / "bottleneck-out.pcap.gz").packets
     times_ns = packets["time_ns"].to_numpy() - origin_ns
     data = (packets["src"].to_numpy() == packets["src"].to_numpy()[0]) & (times_ns >= start_ns) & (times_ns < end_ns)
     times_ns, sizes_bytes = times_ns[data], packets["ip_length"].to_numpy()[data].astype(float)

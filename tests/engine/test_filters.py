@@ -42,7 +42,7 @@ cases:
     events: [{at: 4s, on: path, policed: {forward: 2140kbit}, policed_burst: {forward: 21400B}}]
 """
 
-D1 = int.from_bytes((10, 1, 1, 1), "big")
+D1 = "10.1.1.1"
 Runs = dict[str, tuple[dict[str, Any], pl.DataFrame]]
 
 
