@@ -24,6 +24,7 @@ from testbed.batches import weight
 _JOBS_PER_CPU: Final = 4
 """So that no processor waits long for the last job."""
 _FAILED: Final = 1  # of `testbed run`
+_DYING_S: Final = 1.0
 _AGAIN: Final = "repeat the command, finished runs are kept"
 
 
@@ -82,7 +83,7 @@ def carry_out(jobs: Sequence[Job], into: Path) -> None:
                 pool.shutdown(wait=False, cancel_futures=True)
                 work.end()
                 raise
-        ended = process.poll()
+        ended = _ended(process, is_likely=bool(work.lost))
     if ended is not None:
         raise EngineError(f"the process that carries out runs {_how(ended)}; {_AGAIN}")
     if work.lost:
@@ -187,6 +188,13 @@ class _Work:
             self.ended += len(failed)
             if not well:
                 self.lost.append(f"the process with runs of {job.experiment}, {job.cells[0]}, {_how(status)}")
+
+
+def _ended(process: subprocess.Popen[bytes], *, is_likely: bool) -> int | None:
+    """Return the status of a process that has ended; one that was killed is told so a moment after its forks."""
+    with suppress(subprocess.TimeoutExpired):
+        return process.wait(_DYING_S if is_likely else 0)
+    return None
 
 
 def _how(status: int) -> str:

@@ -39,6 +39,7 @@ _QUEUES: Final = {
     "backward_bottleneck": ("backward_queue_pkts", "backward_queue_ms"),
 }
 _OF_EVENT: Final = ("at_ns", "on", "changes", "traced")  # of an event, what is no new value
+_ROWS: Final = "rows.json"
 _PERCENTS: Final = {"p50": 50, "p95": 95, "p99": 99}
 
 Row = dict[str, Any]
@@ -53,7 +54,6 @@ def write_tables(results: Path, newer_than: Path | None = None, processes: int =
     """
     check_folder(results / "runs", "runs")
     kept = results / FOLDER / ".rows"
-    kept.mkdir(parents=True, exist_ok=True)
     folders: dict[str, list[Path]] = {}
     for folder in sorted(results.glob("runs/*/*/*/*seed-*")):
         if folder.name.startswith(FAILED) or "columns/packets.parquet" in sums.known(folder):  # others are being made
@@ -64,7 +64,7 @@ def write_tables(results: Path, newer_than: Path | None = None, processes: int =
     each(partial(_keep, results=results, kept=kept), due, processes)
     rows: Rows = {table.name: [] for table in OVER_RUNS}
     for name in works:
-        for table, listed in json.loads((kept / f"{name}.json").read_text(encoding="utf-8"))["rows"].items():
+        for table, listed in read_made(kept / name, _ROWS).get("rows", dict).items():
             rows[table] += listed
     with sums.replacing(results / FOLDER) as draft:
         package.describe([_write(table, rows[table.name], draft) for table in OVER_RUNS], draft)
@@ -81,15 +81,16 @@ class _Work:
 
     def is_current(self, kept: Path, newer_than: Path | None) -> bool:
         """Say whether the rows that are kept are of these runs and verdicts as they are now."""
-        file = kept / f"{self.name}.json"
-        if not file.exists():
+        file = kept / self.name / _ROWS
+        try:
+            kept_of = read_made(file.parent, _ROWS).get("folders", list)
+        except (DamagedError, BadInputError):
             return False
         read = [self.verdicts, newer_than, *(folder / sums.FILE for folder in self.folders)]
         made_ns = file.stat().st_mtime_ns
         if any(path.stat().st_mtime_ns >= made_ns for path in read if path and path.exists()):
             return False
-        listed: list[str] = json.loads(file.read_text(encoding="utf-8"))["folders"]
-        return listed == [folder.name for folder in self.folders]
+        return bool(kept_of == [folder.name for folder in self.folders])
 
 
 def _keep(work: _Work, results: Path, kept: Path) -> None:
@@ -102,9 +103,8 @@ def _keep(work: _Work, results: Path, kept: Path) -> None:
     if work.verdicts:
         rows[CLAIMS.name] = list(_of_claims(read_made(work.verdicts.parent, VERDICTS)))
     made = {"folders": [folder.name for folder in work.folders], "rows": rows}
-    partial_file = kept / f".{work.name}"
-    partial_file.write_text(json.dumps(made, ensure_ascii=False, allow_nan=False), encoding="utf-8")
-    partial_file.rename(kept / f"{work.name}.json")
+    with sums.replacing(kept / work.name) as draft:
+        (draft / _ROWS).write_text(json.dumps(made, ensure_ascii=False, allow_nan=False), encoding="utf-8")
 
 
 def _of_run(folder: Path, results: Path, cache: TableCache) -> Rows:

@@ -52,7 +52,8 @@ class Studies:
             if not found:
                 there = sorted(file.parent.name for file in folder.parent.glob(f"*/{STUDY}"))
                 allowed = choices(there, folder.name)
-                raise WorkflowError(f"workflows/config.yaml: studies: found {folder.name!r}; allowed: {allowed}")
+                key = "studies" if folder.name in self.deciding else "further_studies"
+                raise WorkflowError(f"workflows/config.yaml: {key}: found {folder.name!r}; allowed: {allowed}")
             files += found
         return files
 

@@ -48,7 +48,7 @@ def test_the_numbers_are_those_of_the_runs(report: Path) -> None:
     assert 50 < run["alone"]["queue_ms"] < 70  # the target
     assert run["beside"]["queue_ms"] == pytest.approx(2 * run["alone"]["queue_ms"], rel=0.1)
     first, late = run["flows"]
-    # the path, without a queue; turning to stamps, the module may err by a packet, which takes 6 ms here, until TCP stops
+    # the path, without a queue; turning to stamps, the module may err by a packet (6 ms) until TCP stops
     bases = [base for base in first["base_ms"] if base is not None]
     path_ms = data["rtt_ms"] / 2
     assert bases[:40] == pytest.approx([path_ms] * 40, abs=1)

@@ -42,7 +42,7 @@ def test_it_reaches_no_socket_and_no_file(tmp_path: Path, attack: Attack) -> Non
 
 
 def test_its_memory_is_limited(tmp_path: Path, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = lambda disk_bytes: sandbox.Limits(disk_bytes=disk_bytes, memory_bytes=256 << 20)  # noqa: E731
+    small = lambda **given: sandbox.Limits(**given, memory_bytes=256 << 20)  # noqa: E731
     monkeypatch.setattr(execution, "Limits", small)
     attack(attack="memory")
     told = transfer(tmp_path / "check")

@@ -191,9 +191,7 @@ def test_holes_count_as_what_a_reader_finds(cell: Cell, tmp_path: Path, sabotage
 def test_memory_is_limited(
     cell: Cell, tmp_path: Path, attack: Attack, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        execution, "Limits", lambda disk_bytes: sandbox.Limits(disk_bytes=disk_bytes, memory_bytes=256 << 20)
-    )
+    monkeypatch.setattr(execution, "Limits", lambda **given: sandbox.Limits(**given, memory_bytes=256 << 20))
     attack(attack=how)
     with pytest.raises(EngineError, match=r"its processes t(ake \d+|ook more than the 256) MiB of memory"):
         execute(cell, 1, tmp_path)
@@ -201,7 +199,7 @@ def test_memory_is_limited(
 
 @pytest.mark.usefixtures("mode")
 def test_processes_are_limited(cell: Cell, tmp_path: Path, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "Limits", lambda disk_bytes: sandbox.Limits(disk_bytes=disk_bytes, processes=100))
+    monkeypatch.setattr(execution, "Limits", lambda **given: sandbox.Limits(**given, processes=100))
     attack(attack="fork")
     with pytest.raises(EngineError, match=r"the (testbed ended the guest: it (has|wanted) .* processes|guest made)"):
         execute(cell, 1, tmp_path)

@@ -91,6 +91,7 @@ def test_the_pipeline_makes_it_again(results: Results, damage: Callable[[Path], 
         file
         for file in results.vouched()
         if (Path(file).name == FILE) == (damage is None) and Path(file).parent != Path()
+        if "/.rows/" not in file  # what reads these makes them again without a word
     ]
     assert damaged
     for file in damaged:

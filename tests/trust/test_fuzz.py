@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main as analysis
+from analysis.capture import columns
 from analysis.documents import read_json
 from analysis.errors import BadInputError
 from common import archives, sums
@@ -60,9 +61,11 @@ def test_a_hand_in_that_says_much_is_refused_in_a_sentence(tmp_path: Path) -> No
 def test_a_table_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = synthetic.write(tmp_path, replace(synthetic.plain(), keep_captures=False))
     assert analysis(["columns", str(run)]) == 0
+    columns.drop(run, packets=True)
     table = run / "columns" / "packets.parquet"
     whole = table.read_bytes()
-    table.write_bytes(whole[:-200] + bytes(192) + whole[-8:])  # what describes its columns
+    described = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    table.write_bytes(whole[:described] + bytes(192) + whole[described + 192 :])  # what describes its columns
     sums.write(run, sums.below(run))
     assert analysis(["observe", str(run)]) == 2
     assert "analysis: a table cannot be read: " in capsys.readouterr().err
