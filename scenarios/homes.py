@@ -15,8 +15,13 @@ DESCRIPTION = "implementation.yaml"
 
 def elsewhere() -> dict[str, Path]:
     """Return the folders outside of the project, by the names of their implementations."""
-    named = os.environ.get(VARIABLE, "").split(os.pathsep)
-    return {Path(folder).name: Path(folder) for folder in named if folder}
+    folders = os.environ.get(VARIABLE, "").split(os.pathsep)
+    return {Path(folder).name: Path(folder) for folder in folders if folder}
+
+
+def named() -> list[str]:
+    """Return the words of a command that let the same implementations lie elsewhere."""
+    return [word for folder in elsewhere().values() for word in ("--implementation", str(folder))]
 
 
 def add(folder: Path) -> str:

@@ -3,6 +3,7 @@
 import ast
 import json
 import math
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from common import sums
 from common.counts import plural
+from scenarios import homes
 from scenarios.resolve import COMPLETE, QUICK
 from scenarios.run_files import OF_RUN
 
@@ -356,13 +358,18 @@ def _kept(run: Mapping[str, Any], folder: Path, home: Path) -> Kept:
 
 
 def command_of(run: Mapping[str, Any], scenario: str, into: str = "") -> str:
-    """Give the command that makes one run again; into another folder, its captures stay there."""
-    options = [f"--seed {run['seed']}"]
+    """Give the command that makes one run again; into another folder, its captures stay there.
+
+    It names the implementations that lie outside the project, where this process knows of any.
+    """
+    options = ["--seed", str(run["seed"])]
     if run["cell"] != SINGLE:
-        options.append(f"--cell {run['cell']}")
+        options += ["--cell", run["cell"]]
     if run["size"] != COMPLETE:
-        options.append(f"--size {run['size']}")
-    return " ".join(["testbed run", scenario, *options, *([f"--into {into}"] if into else [])])
+        options += ["--size", run["size"]]
+    if into:
+        options += ["--into", into]
+    return shlex.join(["testbed", "run", scenario, *options, *homes.named()])
 
 
 def command_of_all(experiments: Sequence[str], sizes: set[str]) -> str:

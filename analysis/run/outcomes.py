@@ -34,10 +34,19 @@ class Outcome:
     says: str
 
     def __str__(self) -> str:
-        verb = "was incomplete" if self.ending == INCOMPLETE else self.ending
+        return f"{self.verb} at {self.at_s:.3f} s: {self.says}"
+
+    @property
+    def verb(self) -> str:
+        """What the flow did, for a sentence."""
         if self.is_of(CORRUPTED):
-            verb = "got wrong bytes"
-        return f"{verb} at {self.at_s:.3f} s: {self.says}"
+            return "got wrong bytes"
+        return "was incomplete" if self.ending == INCOMPLETE else self.ending
+
+    @property
+    def kind(self) -> str:
+        """One of ENDS."""
+        return CORRUPTED if self.is_of(CORRUPTED) else self.ending
 
     def is_of(self, how: str) -> bool:
         """Whether it ended so; an empty text stands for any end."""

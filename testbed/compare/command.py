@@ -10,7 +10,7 @@ from common.counts import plural
 from engine.errors import EngineError
 from scenarios.errors import choices
 from testbed import arguments, own_study
-from testbed.compare import judge, pages
+from testbed.compare import failures, judge, pages
 from testbed.compare.judge import STUDY
 from testbed.shared.panel import filled, find, panel, panel_for
 
@@ -43,7 +43,7 @@ def main(options: argparse.Namespace) -> int:
     arguments.check_seeds(seeds)
     files = [find(scenario, Path(), "--scenario") for scenario in options.scenario] or panel_for(names)
     folder = own_study.folder_of(options.into, "-".join(names))
-    texts = {file.name: filled(file, names, seeds) for file in files}
+    texts = {file.name: filled(file, names, seeds, may_fail=True) for file in files}
     if len(texts) < len(files):
         raise EngineError(f"--scenario: found two files of one name; allowed: {choices(sorted({*map(str, files)}))}")
     for file in [] if options.scenario else panel():
@@ -60,15 +60,16 @@ def main(options: argparse.Namespace) -> int:
 def _judge(folder: Path, scenarios: Sequence[str], again: str) -> int:
     """Compare all runs that ended well; say where the pages are and what failed. Return 1 if something did, else 0."""
     judge.write(folder, [folder / "studies" / STUDY / name for name in scenarios])
-    page = pages.write_pages(folder, again)
-    failures, missing = pages.failures(folder), pages.missing(folder)
-    for scenario, runs in failures.items():
+    failed, missing = failures.of(folder, pages.wanted(folder)), pages.missing(folder)
+    for scenario, runs in failed.items():
         for run in runs:
-            print(f"failed, and left out: {scenario}: {run}")
+            print(f"failed, and left out: {scenario}: {run}", flush=True)
+    page = pages.write_pages(folder, again)
     print(f"Comparison{' of what did not fail' if missing else ''}: {page}")
-    if failures:
-        print(f"{plural(sum(map(len, failures.values())), 'run')} failed; the next call tries again.", file=sys.stderr)
-    return int(bool(failures or missing))
+    if wrong := [run for runs in failed.values() for run in runs]:
+        again = "" if all(run.is_result for run in wrong) else "; the next call tries again"
+        print(f"{plural(len(wrong), 'run')} failed{again}.", file=sys.stderr)
+    return int(bool(failed or missing))
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -47,10 +47,13 @@ def compare(results: Path, scenario: Path) -> None:
     ask = Question(Runs(results / "runs"), experiment, {})
     by_cell: dict[str, list[Run]] = {}
     for (cell, _), run in ask.runs.by_cell_and_seed(experiment).items():
-        by_cell.setdefault(cell, []).append(run)
+        if not run.outcomes(CLIENT):  # else the client failed in it
+            by_cell.setdefault(cell, []).append(run)
     folder = results / "experiments" / experiment
     points: dict[str, tuple[dict[str, Any], Cells]] = {}
     for cell, values in ask.cells().items():
+        if cell not in by_cell:
+            continue
         rest = {name: value for name, value in values.items() if name != CLIENT}
         name = ",".join(f"{parameter}={value}" for parameter, value in rest.items())
         points.setdefault(name, (rest, {}))[1][str(values[CLIENT])] = cell

@@ -10,9 +10,9 @@ from analysis.errors import BadInputError
 from analysis.provenance import distinct
 from analysis.report.evidence import Evidence, of_run
 from analysis.report.formats import number
-from analysis.runs import Runs
 from analysis.verdicts.false_discoveries import largest_believed
-from testbed.compare import distributions
+from testbed.compare import distributions, failures
+from testbed.compare.failures import FailedRun
 from testbed.compare.judge import FILE, FORMAT, STUDY
 from testbed.shared.differences import LEVEL, smallest_p
 from testbed.shared.made import Made
@@ -38,7 +38,7 @@ def write_pages(results: Path, again: str) -> Path:
 
     They name the command that makes them `again`.
     """
-    measured = {experiment: results / "experiments" / experiment / FILE for experiment in _wanted(results)}
+    measured = {experiment: results / "experiments" / experiment / FILE for experiment in wanted(results)}
     scenarios = [_read(file) for file in measured.values() if file.exists()]
     if not scenarios:
         raise BadInputError(f"{results}: nothing has been measured there yet (no experiments/*/{FILE})")
@@ -51,10 +51,8 @@ def write_pages(results: Path, again: str) -> Path:
             for metric in point["metrics"]:
                 add_standing(metric, scenario["clients"][0], largest_p)
     measured_in = {metric["phase"] for metric in _metrics(scenarios)}
-    seeds = max(
-        entry["seeds"] for scenario in scenarios for entry in scenario["points"][0]["metrics"][0]["clients"].values()
-    )
-    failed = failures(results)
+    seeds = max((entry["seeds"] for metric in _metrics(scenarios) for entry in metric["clients"].values()), default=1)
+    failed = failures.of(results, wanted(results))
     values = {
         "clients": scenarios[0]["clients"],
         "scenarios": scenarios,
@@ -74,24 +72,35 @@ def write_pages(results: Path, again: str) -> Path:
         "point_name": point_name,
         "spread": spread,
         "evidence_of": partial(_evidence, results),
+        "evidence_of_failed": lambda file, run: of_run(results / run.folder, results, f"studies/{STUDY}/{file}"),
     }
     made = _made(scenarios, failed)
     for scenario in scenarios:
-        own = {"scenario": scenario, **_outcome([scenario], seeds)}
+        own = {"scenario": scenario, **_outcome([scenario], seeds, failed)}
         page = results / f"{scenario['experiment']}.html"
         write_page(page, OWN / "scenario.html", {**values, **own}, made, again)
-    overview = {**values, **_outcome(scenarios, seeds)}
+    overview = {**values, **_outcome(scenarios, seeds, failed)}
     files = [str(file.relative_to(results)) for file in measured.values() if file.exists()]
     return write_page(results / "index.html", OWN / "comparison.html", overview, made, again, files)
 
 
-def _outcome(scenarios: Sequence[dict[str, Any]], seeds: int) -> dict[str, Any]:
-    """Say of scenarios what came out: a title, and how often each other client stands how beside the first one."""
+def _outcome(
+    scenarios: Sequence[dict[str, Any]], seeds: int, failed: Mapping[str, Sequence[FailedRun]]
+) -> dict[str, Any]:
+    """Say of scenarios what came out: a title, and how often each other client stands how beside the first one.
+
+    The title of several scenarios speaks of all that failed, also where nothing was measured.
+    """
     metrics, clients = _metrics(scenarios), scenarios[0]["clients"]
-    return {"title": title(metrics, clients, seeds), "standing_counts": counts(metrics, clients)}
+    files = failed.keys() if scenarios[1:] or len(failed) > 1 else [scenarios[0]["scenario"]]
+    wrong = [run for file in files for run in failed.get(file, [])]
+    ran = [failures.client_of(run["cell"]) for scenario in scenarios for run in scenario["runs"]]
+    says = failures.told(wrong, [*ran, *(run.client for run in wrong)])
+    said = "; ".join(filter(None, (says, title(metrics, clients, seeds))))
+    return {"title": said, "standing_counts": counts(metrics, clients), "failures": says}
 
 
-def _made(scenarios: Sequence[dict[str, Any]], failed: Mapping[str, Sequence[str]]) -> Made:
+def _made(scenarios: Sequence[dict[str, Any]], failed: Mapping[str, Sequence[FailedRun]]) -> Made:
     """Give what the runs of all scenarios are, as their judge wrote it down."""
     wrong = sum(map(len, failed.values()))
     versions = {name: version for scenario in scenarios for name, version in scenario["versions"].items()}
@@ -132,23 +141,13 @@ def _evidence(results: Path, scenario: dict[str, Any], run: dict[str, Any]) -> E
     return of_run(results / run["folder"], results, f"studies/{STUDY}/{scenario['scenario']}")
 
 
-def failures(results: Path) -> dict[str, list[str]]:
-    """Say of each run that failed why, by scenario; none is known of what was interrupted."""
-    runs = Runs(results / "runs")
-    failed = {
-        file: [f"{failure.cell}, seed-{failure.seed}: {failure.why}" for failure in runs.failed(experiment)]
-        for experiment, file in _wanted(results).items()
-    }
-    return {file: runs for file, runs in failed.items() if runs}
-
-
 def missing(results: Path) -> list[str]:
     """List the files of scenarios of which no run ended well."""
-    wanted = _wanted(results).items()
-    return [file for experiment, file in wanted if not (results / "experiments" / experiment / FILE).exists()]
+    files = wanted(results).items()
+    return [file for experiment, file in files if not (results / "experiments" / experiment / FILE).exists()]
 
 
-def _wanted(results: Path) -> dict[str, str]:
+def wanted(results: Path) -> dict[str, str]:
     """Give the file of each experiment of the comparison."""
     return {read_yaml(path).get("experiment", str): path.name for path in sorted(results.glob("studies/*/*.yaml"))}
 

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from analysis.documents import read_yaml
 from analysis.errors import BadInputError
 from analysis.run import Run
+from analysis.run.outcomes import Outcome
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits
@@ -41,6 +42,7 @@ class BudgetResult:
     run: str
     wall_s: float
     unit: str = ""  # of both numbers, where it is known
+    ending: str = ""  # how the client ended, where that decides
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,10 @@ def _compared(
     for name, of_side in sides.items():
         if ended := _ended(of_side):
             result, folder = BROKEN if name == client else UNKNOWN, str(ended[0].folder.relative_to(results))
-            says = f"{name} {ended[1]}"
-            return BudgetResult(budget.name, budget.scenario, point, result, None, None, says, folder, wall_s)
+            says, kind = f"{name} {ended[1]}", ended[1].kind
+            return BudgetResult(
+                budget.name, budget.scenario, point, result, None, None, says, folder, wall_s, ending=kind
+            )
     numbers = [
         entry for metric in METRICS if client in (entry := measure_metric(metric, list(sides), sides))["clients"]
     ]
@@ -145,8 +149,8 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
     if failure is not None:
         return outcome(UNKNOWN, None, None, f"a run failed: {failure}", None)
     if ended := _ended(of_cell, budget.ends):
-        run, says = ended
-        return outcome(BROKEN, None, None, f"the client {says}", run)
+        run, end = ended
+        return replace(outcome(BROKEN, None, None, f"the client {end}", run), ending=end.kind)
     worst: tuple[float, float, Run] | None = None
     for run in of_cell:
         try:
@@ -166,13 +170,13 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
     return outcome(result, finite, bound if math.isfinite(bound) else None, says, run)
 
 
-def _ended(runs: Sequence[Run], bounded: Collection[str] = ()) -> tuple[Run, str] | None:
+def _ended(runs: Sequence[Run], bounded: Collection[str] = ()) -> tuple[Run, Outcome] | None:
     """Return the first run in which an endpoint of the client was not done, and how it ended; None if there is none.
 
     Where an end of the kinds `bounded` comes first, the run counts as without one: the other endpoint ends for it.
     """
     firsts = ((run, outcome) for run in runs for outcome in run.outcomes(CLIENT)[:1])
-    return next(((run, str(end)) for run, end in firsts if not any(map(end.is_of, bounded))), None)
+    return next(((run, end) for run, end in firsts if not any(map(end.is_of, bounded))), None)
 
 
 def _explanation(budget: Budget, run: Run) -> str:

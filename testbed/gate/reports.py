@@ -77,7 +77,8 @@ def _junit(judgement: Judgement) -> str:
         kind = {BROKEN: "failure", UNKNOWN: "error"}.get(outcome.result)
         if kind:
             counts[f"{kind}s"] += 1
-            ElementTree.SubElement(case, kind, message=outcome.says).text = outcome.run
+            told = ElementTree.SubElement(case, kind, message=outcome.says, type=outcome.ending or outcome.result)
+            told.text = outcome.run
     suite.attrib |= {name: str(count) for name, count in counts.items()}
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

@@ -10,9 +10,13 @@ from typing import Final
 import yaml
 
 from analysis.claims.question import Question as Figures
+from analysis.claims.syntax import SINGLE
 from analysis.files import write_text
+from analysis.report.evidence import command_of
 from analysis.run import Run
 from analysis.runs import Runs as RunsOfFolder
+from scenarios import homes
+from scenarios.resolve import COMPLETE
 from testbed.hunt.hunt import SEED, Finding, parts
 from testbed.hunt.measure import Runs
 from testbed.hunt.question import Question
@@ -93,8 +97,10 @@ def keep(finding: Finding, number: int, question: Question, folder: Path) -> Evi
         is_minimal=finding.survival is not None,
         is_fragile=finding.survival is not None and finding.survival.is_fragile,
         runs=finding.runs,
-        command=f"testbed run {shlex.quote(str(own / SCENARIO))} --seed {SEED}",
-        rewind=f"testbed rewind {shlex.quote(str(run.folder))} --at {max(0.0, instant_s - 1):.1f}s",
+        command=command_of({"cell": SINGLE, "seed": SEED, "size": COMPLETE}, str(own / SCENARIO)),
+        rewind=shlex.join(
+            ["testbed", "rewind", str(run.folder), "--at", f"{max(0.0, instant_s - 1):.1f}s", *homes.named()]
+        ),
         run=str(run.folder.relative_to(folder)),
         picture=str(place / "figure"),
         instant_s=instant_s,

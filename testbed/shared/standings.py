@@ -80,6 +80,8 @@ def title(metrics: Iterable[dict[str, Any]], clients: Sequence[str], seeds: int)
     metrics = list(metrics)
     of_clients = counts(metrics, clients)
     of_all = sum(of_clients.values(), Counter[str]())
+    if not of_all:
+        return f"{_beside(others, first)}: nothing to compare"
     if of_all.total() == of_all["open"]:
         return f"{_beside(others, first)}: {plural(seeds, 'seed')} cannot show a difference"
     if len(others) > MOST_NAMED:
@@ -133,6 +135,8 @@ def _beside(others: Sequence[str], first: str) -> str:
 
 def _stands(standings: Counter[str]) -> str:
     of = plural(standings.total(), "number")
+    if not standings:
+        return "nothing to compare"
     neither = standings["more"] + standings["less"]
     parts = (("better", standings["better"]), ("worse", standings["worse"]), ("otherwise", neither))
     counted = [f"{word} in {count}" for word, count in parts if count]

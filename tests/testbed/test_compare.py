@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -229,6 +232,39 @@ def test_a_real_comparison(checkout: Path, tmp_path: Path) -> None:
     assert len(kept) == 6
 
 
+def test_a_client_that_breaks_stands_first_with_its_kind_and_its_run(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    toys = tmp_path_factory.mktemp("own toys")
+    scenario = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    assert scenario
+    (tmp_path / "short.yaml").write_text(scenario[1].replace("start: 4s", "start: 2s").replace("20s", "5s"))
+    command = [f"{BIN}/testbed", "compare", "tcp-cubic", "--seeds", "1", "--scenario", "short.yaml"]
+    flaws = {"wrong-bytes": "got wrong bytes", "dies": "died", "crashes": "gave up"}
+    for flaw in flaws:
+        shutil.copytree(ROOT / "tests/engine/toy", toys / flaw)
+        (toys / flaw / "flaw").write_text(flaw.replace("-", " "))
+        command += ["--implementation", str(toys / flaw)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    folder = tmp_path / "results/compare/tcp-cubic-wrong-bytes-dies-crashes"
+    index = (folder / "index.html").read_text()
+    assert "<h1>3 of 4 runs of 3 implementations failed; " in index
+    for flaw, verb in flaws.items():
+        cell = f"client={flaw}"
+        assert f"failed, and left out: short.yaml: {cell}, seed-1: the client {verb} at " in done.stdout
+        assert f">{flaw} {verb}: short.yaml, {cell}, seed 1</h3>" in index
+        assert f">no finished run of {flaw}</a>" in index
+        assert list((folder / "runs/compare/mine-against-tcp" / cell / "seed-1").glob("pcap/*"))
+        assert f"{flaw} beside tcp-cubic: nothing to compare" in index
+    assert index.index("Failed runs, which") < index.index('id="overview"')
+    # the command of the page makes the run again, from the page's folder
+    [again] = {html.unescape(text) for text in re.findall(r"<code>(testbed run .*?client=dies .*?)</code>", index)}
+    words = shlex.split(again)
+    subprocess.run([BIN / words[0], *words[1:]], cwd=folder, check=True)
+    assert (folder / "again/compare/mine-against-tcp/client=dies/seed-1/summary.json").exists()
+
+
 def test_what_fails_leaves_the_rest(tmp_path: Path) -> None:
     scenario = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     assert scenario
@@ -252,10 +288,11 @@ def test_what_fails_leaves_the_rest(tmp_path: Path) -> None:
         assert message in done.stdout
     folder = tmp_path / "results/compare/libutp-tcp-ledbat"
     # both flows are dead; the message names the first to end
-    why = r"case=lost,client=libutp, seed-1: flow \w+: .*never connected"
     index, page = ((folder / name).read_text() for name in ("index.html", "mine-against-tcp.html"))
-    assert re.search(r"<br>dead\.yaml: client=libutp, seed-1: flow \w+: .*never connected", index)
-    assert re.search(rf"<br>good\.yaml: {why}", index)
-    assert re.search(why, page)
+    why = r"seed 1</h3>\s*<p>Flow \w+: .*never connected"
+    assert re.search(rf">libutp failed: dead\.yaml, client=libutp, {why}", index)
+    lost = rf">libutp failed: good\.yaml, case=lost,client=libutp, {why}"
+    assert re.search(lost, index)
+    assert re.search(lost, page)
     result = json.loads((folder / "experiments/mine-against-tcp/comparison.json").read_text())
     assert {run["cell"] for run in result["runs"]} == {f"case=good,client={name}" for name in ("libutp", "tcp-ledbat")}

@@ -275,9 +275,13 @@ def test_how_a_client_ends_is_a_result(
         with pytest.raises(BadInputError, match=rf"budgets.yaml:\d: budgets\[0\].holds: .*{says}"):
             judge.judge(wanted, results, "tcp-ledbat")
         return
-    [judged] = judge.judge(wanted, results, "tcp-ledbat").outcomes
+    judgement = judge.judge(wanted, results, "tcp-ledbat")
+    [judged] = judgement.outcomes
     assert judged.result == result
     assert says in judged.says
+    reports.write(judgement, results, "testbed gate")
+    told = ElementTree.parse(results / "junit.xml").getroot().find("*/failure")  # noqa: S314 (written here)
+    assert (None if told is None else told.attrib["type"]) == ("gave up" if result == "broken" else None)
 
 
 def test_only_the_points_that_budgets_name_are_run(tmp_path: Path) -> None:
