@@ -25,6 +25,11 @@ LIMITED: Final = {
     Limit.APPLICATION: "its application limits it",
     Limit.CONGESTION_WINDOW: "its congestion window limits it",
 }
+ENCRYPTED: Final = (
+    "QUIC encrypts its acknowledgements, so the packets of one place do not show what its sender knew; a run with the "
+    "captures of both hosts does"
+)
+"""Why captures from elsewhere tell nothing of the sender of a stream over UDP that is not uTP."""
 PERCENTILES: Final = {"min": 0, "p5": 5, "median": 50, "p95": 95, "max": 100}
 
 
@@ -40,7 +45,7 @@ def lines(folder: Path) -> list[str]:
 
 
 def _not_described(captures: list[dict[str, Any]]) -> list[str]:
-    """Count in one sentence what captures hold beside the flows that are described; none if that is nothing."""
+    """Count what captures hold beside the flows that are described, and say why; nothing if it is none."""
     counts = {
         name: sum(capture[name] for capture in captures)
         for name in ("flows_with_too_few_packets", "further_flows", "udp_pkts_that_are_not_utp", "other_pkts")
@@ -62,7 +67,8 @@ def _not_described(captures: list[dict[str, Any]]) -> list[str]:
         )
         if count
     ]
-    return [f"not described: {', '.join(said)}"] if said else []
+    why = [f"over UDP: {ENCRYPTED}"] if counts["udp_pkts_that_are_not_utp"] >= FEWEST_PKTS else []
+    return [f"not described: {', '.join(said)}", *why] if said else []
 
 
 def _line(name: str, seen: dict[str, Any]) -> str:

@@ -414,6 +414,19 @@ def test_a_short_flow_is_described_by_what_is_certain(tmp_path: Path, capsys: py
     assert "slow start only" in (tmp_path / "out" / "index.html").read_text()
 
 
+def test_streams_over_udp_are_not_described_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ip = struct.pack(">BBHHHBBHII", 0x45, 0, 1228, 0, 0x4000, 64, 17, 0, 1, 2)
+    head, encrypted = bytes(12) + b"\x08\x00" + ip + struct.pack(">HHHH", 443, 50000, 1208, 0), np.random.default_rng(1)
+    packets = [(t / 100, head + b"\x40" + encrypted.bytes(1199)) for t in range(50)]
+    observed(tmp_path, capture(tmp_path / "a.pcapng", packets))
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "not described: 50 packets of UDP that are not uTP"
+    assert said[1].startswith("over UDP: QUIC encrypts its acknowledgements, so the packets of one place do not show")
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "No flow of TCP or uTP has enough data packets" in page
+    assert "QUIC encrypts its acknowledgements" in page
+
+
 def test_each_capture_of_a_folder_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "all"
     (folder / "more").mkdir(parents=True)

@@ -10,6 +10,7 @@ from analysis.figures import roles, style
 from analysis.figures.roles import Role
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
+from analysis.observer.description import ENCRYPTED
 from analysis.observer.picture import stacked
 from analysis.observer.standalone.captures import told
 from analysis.observer.standalone.observed import Observed, bins, throughput
@@ -65,6 +66,7 @@ def write(document: dict[str, Any], into: Path, refresh_s: int | None = None) ->
         "refresh_s": refresh_s,
         "title": title(document["flows"]),
         "told": told,
+        "encrypted": ENCRYPTED if any(one["udp_pkts_that_are_not_utp"] for one in document["captures"]) else None,
         "names": (names := short_names(files)),
         "links": [link(names[file], Path(file), into) for file in files],
         "again": shlex.join(["testbed", "observe", *files, "--into", str(into)]),
