@@ -1,7 +1,10 @@
 """What the writer of a run's folder and its readers agree on, which are packages that do not know each other."""
 
+from topologies.endings import DIED as DIED
 from topologies.endings import ENDINGS as ENDINGS
+from topologies.endings import GAVE_UP as GAVE_UP
 from topologies.endings import INCOMPLETE as INCOMPLETE
+from topologies.endings import REFUSED as REFUSED
 from topologies.packets import PACKET_BYTES as PACKET_BYTES
 
 FORMAT = 2

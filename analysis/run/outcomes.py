@@ -1,6 +1,8 @@
 """How the endpoints of a flow ended, and which connections they opened."""
 
 import math
+import signal
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,11 +15,12 @@ from analysis.run.folder import WHERE, RunFolder, keep
 from analysis.run_json import NS
 from analysis.series import Instants, NotMeasuredError
 from analysis.words import word
-from scenarios.run_files import ENDINGS, INCOMPLETE
+from scenarios.run_files import DIED, ENDINGS, GAVE_UP, INCOMPLETE, REFUSED
 
 CORRUPTED: Final = "corrupted"  # an end of another kind, in whose words a receiver says that a byte was wrong
 ENDS: Final = (*ENDINGS, CORRUPTED)
 _OF_CORRUPTION: Final = "wrong byte"
+_NOT_SUPPORTED: Final = 127  # exit status of an endpoint for a role or a parameter that it does not have
 _TCP, _UTP = "tcp", "utp"
 _SYN_OF_TCP: Final = 2
 _SYN_OF_UTP: Final = 4
@@ -55,6 +58,19 @@ class Outcome:
     def is_before(self, at_s: float) -> bool:
         """Whether the endpoint did not do its part until an instant; who is incomplete never did."""
         return self.at_s < at_s or self.ending == INCOMPLETE
+
+
+def kind_of_failure(why: str, exits: Iterable[int | None]) -> str:
+    """Tell the kind of end from the sentence of a failed run and its endpoints' exit statuses; empty if none shows it.
+
+    An endpoint that got SIGTERM may end by it.
+    """
+    if _OF_CORRUPTION in why:
+        return CORRUPTED
+    status = next((status for status in exits if status not in (None, 0, -signal.SIGTERM)), 0)
+    if not status:
+        return ""
+    return DIED if status < 0 else REFUSED if status == _NOT_SUPPORTED else GAVE_UP
 
 
 class OutcomeWords(RunFolder):

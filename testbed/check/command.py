@@ -27,6 +27,7 @@ ENDLESS_NS = 15_000_000_000  # Transmission lets a peer have data only after 10 
 LATE_NS = 30_000_000_000
 NOT_SUPPORTED = 127
 _TCP = 6
+_LOST_IN_SLOW_START = 0.25  # of the transfer: a window that doubles once too often loses the 142 packets that fit here
 _SEED = 1
 _SCENARIO = """\
 experiment: check
@@ -43,11 +44,15 @@ keep_captures: true
 
 @dataclass(frozen=True)
 class Finding:
-    """A demand of the contract, how the implementation fails it (None: it does not), and the folder of its runs."""
+    """A demand of the contract, how the implementation fails it (None: it does not), and the folder of its runs.
+
+    `wastes` says what else its sender did, which no demand forbids.
+    """
 
     demand: str
     wrong: str | None
     runs: str
+    wastes: str | None = None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +83,8 @@ def main(options: argparse.Namespace) -> int:
             findings.append(finding)
             because = f": {finding.wrong}" * bool(finding.wrong)
             print(f"{'wrong' if because else 'ok':6} {finding.demand}{because}", flush=True)
+            if finding.wastes:
+                print(f"wastes {finding.wastes}", flush=True)
         complete = True
     finally:
         _keep(folder, name, findings, complete)
@@ -124,7 +131,7 @@ def check(name: str, folder: Path) -> Iterator[Finding]:
     (cell,) = expand(scenario, "complete")
     runs = "runs/transfer"
     wrong = _transfer(cell, folder / runs, is_program, arguments.known([name])[name]["transport"])
-    yield Finding("transfers 1 MB from sender to receiver", wrong, runs)
+    yield Finding("transfers 1 MB from sender to receiver", wrong, runs, _wastes(folder / runs))
     runs = "runs/endless"
     demand = "sends without end until SIGTERM, and ends within a virtual second of it"
     yield Finding(demand, _endless(cell, folder / runs), runs)
@@ -175,6 +182,20 @@ def _other_transport(capture: Path, transport: str) -> str | None:
     by_bytes = pl.concat(parts).group_by(spoken.alias("spoken")).agg(pl.col("payload_bytes").cast(pl.Int64).sum())
     actual = str(by_bytes.sort("payload_bytes")["spoken"][-1])
     return None if actual == transport else f"its packets are {actual}; allowed: {transport}, as its `transport` says"
+
+
+def _wastes(runs: Path) -> str | None:
+    """Say how much more than the transfer's bytes the sender's packets carried, if that is more than one slow start."""
+    capture = next(runs.glob("*/*/*/seed-*/pcap/sender.pcap"), None)
+    if capture is None:
+        return None
+    parts = [chunk.packets.select("src", "payload_bytes") for chunk in pcap.read_chunks(capture)]
+    by_host = pl.concat(parts).group_by("src").agg(pl.col("payload_bytes").cast(pl.Int64).sum())
+    sent = int(by_host["payload_bytes"].max())  # type: ignore[arg-type]
+    if sent <= (1 + _LOST_IN_SLOW_START) * TRANSFER_BYTES:
+        return None
+    more = 100 * (sent / TRANSFER_BYTES - 1)
+    return f"its sender sent {sent:,} bytes of data for {TRANSFER_BYTES:,}, {more:.0f} % more"
 
 
 def _endless(cell: Cell, into: Path) -> str | None:

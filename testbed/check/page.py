@@ -56,6 +56,7 @@ def _demand(finding: Fields, folder: Path | None, results: Path) -> dict[str, An
     ends = ((left.maybe("flows", dict) if left else None) or {}).get(FLOW, {})
     return {
         "demand": finding.get("demand", str),
+        "wastes": finding.maybe("wastes", str),
         "wrong": wrong and _PLACE.sub("", wrong),
         "received_bytes": ends.get("received_bytes"),
         "completed_ns": ends.get("completed_ns"),

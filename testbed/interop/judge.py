@@ -13,9 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.capture import packed
 from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report.evidence import Evidence, of_run
+from analysis.run.outcomes import kind_of_failure
 from common.counts import plural
 from scenarios import run_files
 from testbed.shared.made import made_below
@@ -30,6 +32,7 @@ FIRST, CLOSE = "transfer", "close"
 CLOSING: Final = "The sender ends by itself once everything has arrived"
 PEER: Final = "utp-script"  # plays the scripts
 NO_RUN: Final = "there is no run"
+TIMED_OUT: Final = "timed out"
 TEMPLATE: Final = Path(__file__).with_name("interop.html")
 
 Result = dict[str, Any]
@@ -96,11 +99,12 @@ def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]
         folder = _folder(results, pair["experiment"], case)
         why, closing = (NO_RUN, None) if folder is None else _judged(folder)
         left = _left(results, folder)
-        judged.append({**ends, "case": case, "result": FAILED if why else PASSED, "why": why, **left})
+        kind = _kind(folder, why) if folder and why else ""
+        judged.append({**ends, "case": case, "result": FAILED if why else PASSED, "why": why, "kind": kind, **left})
         if case == FIRST:
             problem = "the transfer failed" if why else closing
             close = FAILED if problem else PASSED
-            judged.append({**ends, "case": CLOSE, "result": close, "why": problem, **left})
+            judged.append({**ends, "case": CLOSE, "result": close, "why": problem, "kind": kind, **left})
     return judged
 
 
@@ -136,8 +140,16 @@ def _left(results: Path, folder: Path | None) -> dict[str, Any]:
     """Name the run and its captures, relative to the results."""
     if folder is None:
         return {"run": "", "captures": []}
-    captures = sorted(str(capture.relative_to(results)) for capture in folder.glob("pcap/*.pcap"))
+    captures = [str(capture.relative_to(results)) for capture in packed.kept(folder)]
     return {"run": str(folder.relative_to(results)), "captures": captures}
+
+
+def _kind(folder: Path, why: str) -> str:
+    """Tell in a word how a transfer failed: an end of one side, or bytes that had not come when the run ended."""
+    summary = read_made(folder, "summary.json")
+    flow = (summary.maybe("flows", dict) or {}).get(FLOW, {})
+    kind = kind_of_failure(why, [flow.get(f"{role}_exit") for role in ("sender", "receiver")])
+    return kind or (FAILED if summary.maybe("error", str) else TIMED_OUT)
 
 
 def _judged(folder: Path) -> tuple[str | None, str | None]:

@@ -258,6 +258,18 @@ def test_check_says_what_is_wrong(toy: Toy, tmp_path: Path, flaw: str, wrong: di
         assert expected is None or expected in str(words)
 
 
+def test_check_says_what_a_sender_sends_beyond_the_transfer(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy("none")
+    monkeypatch.setattr(check, "_SCENARIO", check._SCENARIO + "events: [{{at: 0s, on: path, loss: {{forward: 5%}}}}]\n")
+    monkeypatch.setattr(check, "_LOST_IN_SLOW_START", 0.02)
+    assert main(["check", "none", "--into", str(tmp_path / "checks")]) == 0
+    said = r"its sender sent 1,0\d\d,\d{3} bytes of data for 1,000,000, \d % more"
+    assert re.search(rf"^wastes {said}$", capsys.readouterr().out, re.MULTILINE)
+    assert len(re.findall(said, (tmp_path / "checks/none/index.html").read_text(), re.IGNORECASE)) == 2
+
+
 def test_check_compares_the_transport_with_the_packets(toy: Toy, own_implementations: Path, tmp_path: Path) -> None:
     toy("none")
     (own_implementations / "none/implementation.yaml").write_text("extends: toy\ntransport: udp\n")

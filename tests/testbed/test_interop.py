@@ -150,7 +150,10 @@ def test_how_runs_are_judged(tmp_path: Path) -> None:
         "reordering": ("failed", "flow pair: receiver exited with 1: wrong"),
         "wrap": ("failed", "there is no run"),
     }
+    kinds = {result["case"]: result.get("kind") for result in results if result["result"] == "failed"}
+    assert kinds == {"close": "", "loss": "timed out", "reordering": "gave up", "wrap": ""}
     page = (tmp_path / "index.html").read_text()
+    assert ">a to b, loss: timed out</h3>" in page
     assert "900 of 1000 bytes arrived" in page
     assert "<h1>Implementations do not understand each other in 4 of 5 tries</h1>" in page
     # what passed has its evidence one click away, too
