@@ -65,9 +65,9 @@ def left(packets: pl.LazyFrame, bound_for: Network) -> TapPackets:
     return _passed(out.select("time_ns", "ip_length").collect())
 
 
-def delivered(packets: pl.LazyFrame) -> dict[str, TapPackets]:
+def delivered(packets: pl.LazyFrame, tap: str = "bottleneck-out") -> dict[str, TapPackets]:
     """Return the packets of each flow behind the bottleneck of its direction, without ACKs; idle flows are left out."""
-    out = packets.filter((pl.col("tap") == "bottleneck-out") & pl.col("forward") & (pl.col("time_ns") >= 0))
+    out = packets.filter((pl.col("tap") == tap) & pl.col("forward") & (pl.col("time_ns") >= 0))
     by_flow = out.select("flow", "time_ns", "ip_length").collect().partition_by("flow", as_dict=True, include_key=False)
     return {str(flow): _passed(of_flow) for (flow,), of_flow in by_flow.items()}
 

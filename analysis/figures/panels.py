@@ -27,6 +27,21 @@ class Panel:
     lines: Callable[[Run], Lines]
     levels: Callable[[Run], Levels] = lambda _: []
     each: bool = False  # draw each value that occurs, not medians and ranges
+    of_flow: Callable[[Run, str], Series] | None = None  # the line of a flow, of a panel that has one for each
+
+    def left_out(self, run: Run) -> dict[str, str]:
+        """Say of each flow without a line why it has none."""
+        missing: dict[str, str] = {}
+        if self.of_flow is None:
+            return missing
+        drawn = self.lines(run)
+        for flow in run.settings.flows:
+            if flow.name not in drawn:
+                try:
+                    self.of_flow(run, flow.name)
+                except NotMeasuredError as error:
+                    missing[flow.name] = str(error).replace(f"flow {flow.name}", "the flow")
+        return missing
 
 
 def panel(declared: object, figure: Fields, step_s: float, ask: Question) -> Panel:
@@ -51,13 +66,9 @@ def panel(declared: object, figure: Fields, step_s: float, ask: Question) -> Pan
 def _named(step_s: float) -> dict[str, Panel]:
     rate = f"rate behind the bottleneck, in steps of {step_s:g} s"
     return {
-        "rate": Panel("rate [Mbit/s]", rate, lambda run: _each(run, lambda flow: _rate(run, flow, step_s))),
-        "window": Panel("window [packets]", "congestion window of each sender", _windows),
-        "in-flight": Panel(
-            "in flight [packets]",
-            "packets sent and not acknowledged, from captures",
-            lambda run: _each(run, run.in_flight),
-        ),
+        "rate": _by_flow("rate [Mbit/s]", rate, lambda run, flow: _rate(run, flow, step_s)),
+        "window": Panel("window [packets]", "congestion window of each sender", _windows, of_flow=Run.cwnd),
+        "in-flight": _by_flow("in flight [packets]", "packets sent and not acknowledged, from captures", Run.in_flight),
         "queue": Panel(
             "queue [packets]",
             "packets waiting in the bottleneck's FIFO at router r1; the packet being sent is not counted",
@@ -70,19 +81,21 @@ def _named(step_s: float) -> dict[str, Panel]:
             lambda run: {QUEUE: run.queue_ms},
             lambda run: _targets(run, 1),
         ),
-        "waited-ms": Panel(
-            "waited [ms]", "time each packet waited in the queue", lambda run: _each(run, run.waited_ms), _targets_ms
-        ),
-        "estimate-ms": Panel(
+        "waited-ms": _by_flow("waited [ms]", "time each packet waited in the queue", Run.waited_ms, _targets_ms),
+        "estimate-ms": _by_flow(
             "estimated queuing delay [ms]",
             "queuing delay as the controller estimates it",
-            lambda run: _each(run, run.queuing_delay_ms),
+            Run.queuing_delay_ms,
             _targets_ms,
         ),
-        "rtt-ms": Panel(
-            "smoothed RTT [ms]", "round-trip time, smoothed by the sender", lambda run: _each(run, run.srtt_ms)
-        ),
+        "rtt-ms": _by_flow("smoothed RTT [ms]", "round-trip time, smoothed by the sender", Run.srtt_ms),
     }
+
+
+def _by_flow(
+    axis: str, says: str, of_flow: Callable[[Run, str], Series], levels: Callable[[Run], Levels] = lambda _: []
+) -> Panel:
+    return Panel(axis, says, lambda run: _each(run, lambda flow: of_flow(run, flow)), levels, of_flow=of_flow)
 
 
 def _each(run: Run, series: Callable[[str], Series]) -> Lines:
@@ -108,7 +121,13 @@ def _until_its_end(series: Series, run: Run, flow: Flow) -> Series:
 
 
 def _rate(run: Run, flow: str, step_s: float) -> Series:
-    return run.rate(flow, step_s).window(run.flow(flow).start_s).scaled(1e-6)
+    """Give the rate behind the bottleneck; what is only captured at hosts as it arrives, not as it is acknowledged.
+
+    Acknowledged bytes jump when a loss is repaired, beyond what the link carries.
+    """
+    taps = run.settings.captures
+    rate = run.arriving if "bottleneck-out" not in taps and {"sender", "receiver"} <= set(taps) else run.rate
+    return rate(flow, step_s).window(run.flow(flow).start_s).scaled(1e-6)
 
 
 def _windows(run: Run) -> Lines:

@@ -46,6 +46,13 @@ class BottleneckWords(RunFolder):
             return Series(edges[:-1], np.diff(acked.sampled(edges)) * 8 / step, self.ends_s)
         return Series(edges[:-1], self._delivered(flow).binned(edges) * 8 / step, self.ends_s)
 
+    def arriving(self, flow: str, step: float = 1.0) -> Series:
+        """Rate at which packets of a flow arrive at its receiver's host in bins of `step` seconds, bit/s."""
+        edges = np.arange(0.0, self.ends_s + step / 2, step)
+        tap = "sender" if self.flow(flow).backward else "receiver"
+        arrived = bottleneck.delivered(self.packets(30), tap).get(flow, bottleneck.NOTHING)
+        return Series(edges[:-1], arrived.binned(edges) * 8 / step, self.ends_s)
+
     @word
     def share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Share of a flow in the bytes of all flows of its direction."""

@@ -74,6 +74,7 @@ class TimeSeries:
         self._heights = _told_apart([_mark(height, claims) for height in figure.children("heights")])
         self._interval = t0, t1 = _interval(figure, self._columns)
         # packets in flight of an encrypted flow are not measured
+        self._left_out = _left_out(made, self._columns)
         self._panels = [panel for panel in made if any(_has_line(panel, column.shown, t1) for column in self._columns)]
         marks = [_mark(mark, claims) for mark in figure.children("marks")]
         # what the paper names may come a little after the end of what was measured
@@ -118,6 +119,8 @@ class TimeSeries:
             beyond = len(self._missing) - MOST_MISSING
             more = f" and {beyond} more" if beyond > 0 else ""
             text += f" Not run here: {', '.join(self._missing[:MOST_MISSING])}{more}."
+        if self._left_out:
+            text += f" Left out: {'; '.join(self._left_out)}."
         return text
 
     def alternative(self) -> str:
@@ -279,6 +282,16 @@ def _told_apart(heights: list[Mark]) -> list[Mark]:
 
 def _has_line(panel: Panel, run: Run, t1: float) -> bool:
     return any(series.start < t1 for series in panel.lines(run).values())
+
+
+def _left_out(made: list[Panel], columns: list[Column]) -> list[str]:
+    """Say which flows have no line in which panel, and why: a panel that no flow has is not drawn at all."""
+    said: dict[tuple[str, str], dict[str, None]] = {}  # by panel and reason, the flows in order
+    for panel in made:
+        for column in columns:
+            for flow, why in panel.left_out(column.shown).items():
+                said.setdefault((panel.axis.partition(" [")[0], why), {})[flow] = None
+    return [f"{axis} of {', '.join(flows)}, since {why}" for (axis, why), flows in said.items()]
 
 
 def _kept(panel: Panel, number: int) -> Panel:

@@ -1,0 +1,166 @@
+"""The library for notebooks: `from testbed import Run, Results, Scenario`.
+
+Tables are Polars frames, or pandas' for who has pandas. All words of claims are methods of `Run` with the same names.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from analysis.capture.columns import write_columns
+from analysis.claims.question import Question
+from analysis.documents import Fields
+from analysis.errors import BadInputError
+from analysis.figures import style
+from analysis.figures.kinds.time_series import TimeSeries
+from analysis.run import Run as AnalysedRun
+from analysis.runs import Failure, Runs
+from analysis.table_cache import TableCache
+from analysis.tables.of_results import OVER_RUNS
+from analysis.tables.over_runs import FOLDER, write_tables
+from engine.run import execute, run_folder
+from scenarios.resolve import COMPLETE
+from testbed import arguments
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+
+class Run(AnalysedRun):
+    """A finished run: `Run("runs/mine/mine-rate-step/single/seed-1")`.
+
+    The words of docs/reference/claims.md are its methods, such as `run.throughput("ledbat", 10, 60)`; those without
+    parentheses there are its properties, such as `run.queue_ms`. A word that gives a series gives one with `times`
+    (s) and `values`. What the captures and traces do not tell raises NotMeasuredError with the reason.
+    """
+
+    def __init__(self, folder: str | Path, cache: TableCache | None = None) -> None:
+        super().__init__(Path(folder), cache)
+
+    def frame(self, table: str) -> pl.DataFrame:
+        """Return a table of docs/reference/tables.md (packets, utp, queue, queue-backward, cwnd); `table` scans it."""
+        return self.table(table).collect()
+
+    def pandas(self, table: str) -> "pd.DataFrame":
+        """Return a table for pandas, which has to be installed with pyarrow."""
+        return self.frame(table).to_pandas()
+
+    def figure(self, *panels: str) -> "Figure":
+        """Draw panels over time, one below the other, such as `run.figure("rate", "queue")`."""
+        return Figure([self], panels)
+
+
+class Figure:
+    """A figure over time, of one or several runs of an experiment. A notebook shows it; `save` writes it."""
+
+    def __init__(self, runs: Sequence[AnalysedRun], panels: Sequence[str]) -> None:
+        here = runs[0].folder
+        ask = Question(_These(runs), runs[0].settings.experiment, {})
+        self._drawn = TimeSeries(Fields(here, {"panels": list(panels)}, "figure"), ask, [])
+        self.caption = self._drawn.caption()
+        """What the reader has to know, and what the figure leaves out."""
+
+    def svg(self, width: int = style.WIDE) -> str:
+        """Return the figure as SVG, for a page of so many pixels."""
+        from analysis.figures import svg  # needs the renderer, which takes a second to load
+
+        return svg.draw(self._drawn.specify(width, interactive=False), self._drawn.alternative())
+
+    def save(self, file: str | Path) -> None:
+        """Write the figure as SVG."""
+        Path(file).write_text(self.svg(), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return f"{self.svg()}<p>{self.caption}</p>"
+
+
+class Results:
+    """A folder of results: `Results("results/quick")`, or any folder with run folders in `runs/`."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._cache = TableCache()
+
+    def frame(self, table: str) -> pl.DataFrame:
+        """Return a table over all runs: runs, flows, queues, events or claims; it is made if it is not there."""
+        names = [one.name for one in OVER_RUNS]
+        if table not in names:
+            raise BadInputError(f"frame: found {table!r}; allowed: {', '.join(names)}")
+        file = self.folder / FOLDER / f"{table}.parquet"
+        if not file.exists():
+            self.tabulate()
+        return pl.read_parquet(file)
+
+    def pandas(self, table: str) -> "pd.DataFrame":
+        """Return a table over all runs for pandas, which has to be installed with pyarrow."""
+        return self.frame(table).to_pandas()
+
+    def tabulate(self) -> None:
+        """Make the tables over all runs again where runs or verdicts are newer."""
+        write_tables(self.folder)
+
+    def runs(self, experiment: str = "*", cell: str = "*") -> Iterator[Run]:
+        """Yield the runs that succeeded, by folder; names may have `*`."""
+        for folder in sorted(self.folder.glob(f"runs/*/{experiment}/{cell}/seed-*")):
+            yield Run(folder, self._cache)
+
+    def run(self, experiment: str, cell: str = "single", seed: int = 1) -> Run:
+        """Return one run."""
+        found = [run for run in self.runs(experiment, cell) if run.settings.seed == seed]
+        if len(found) != 1:
+            raise BadInputError(
+                f"{self.folder}: found {len(found)} runs of {experiment}, {cell}, seed {seed}; allowed: 1"
+            )
+        return found[0]
+
+    def figure(self, experiment: str, *panels: str, cell: str = "*") -> Figure:
+        """Draw panels over time of an experiment's runs: cells side by side, seeds as bands."""
+        runs = list(self.runs(experiment, cell))
+        if not runs:
+            raise BadInputError(f"{self.folder}: found no run of {experiment}; allowed: an experiment with runs")
+        return Figure(runs, panels)
+
+
+class Scenario:
+    """A scenario file: `Scenario("mine/rate-step.yaml").run(seeds=3)`."""
+
+    def __init__(self, file: str | Path) -> None:
+        self.file = Path(file)
+
+    @property
+    def cells(self) -> list[str]:
+        """The names of its cells."""
+        return [cell.name for cell in arguments.cells(self.file, COMPLETE, [])]
+
+    def run(self, seeds: int | Sequence[int] = 1, cells: Sequence[str] = (), into: str | Path = "results") -> Results:
+        """Carry out runs, one after the other, and make their tables: seeds 1 to `seeds`, or those listed.
+
+        They lie in `INTO/runs`, as `testbed run --into INTO/runs` leaves them. Raises EngineError for a run that fails.
+        """
+        results = Path(into)
+        if isinstance(seeds, int):
+            arguments.check_seeds(seeds)
+        for cell in arguments.cells(self.file, COMPLETE, list(cells)):
+            for seed in range(1, seeds + 1) if isinstance(seeds, int) else seeds:
+                execute(cell, seed, results / "runs")
+                write_columns(run_folder(results / "runs", cell, seed))
+        made = Results(results)
+        made.tabulate()
+        return made
+
+
+class _These(Runs):
+    """Runs of one experiment that somebody chose, instead of those below a folder."""
+
+    def __init__(self, runs: Sequence[AnalysedRun]) -> None:
+        self._chosen = {(run.settings.cell, run.settings.seed): run for run in runs}
+
+    def by_cell_and_seed(self, experiment: str) -> dict[tuple[str, int], AnalysedRun]:  # noqa: ARG002
+        """Return those that were chosen."""
+        return self._chosen
+
+    def failed(self, experiment: str) -> list[Failure]:  # noqa: ARG002
+        """Return none: only runs that succeeded can be chosen."""
+        return []

@@ -1,0 +1,100 @@
+"""The library for notebooks, and docs/howto/notebooks.md: its code does what it says."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from analysis.errors import BadInputError
+from analysis.run import Run as AnalysedRun
+from analysis.words import words
+from testbed import Results, Run, Scenario
+
+PAGE = Path(__file__).parents[2] / "docs/howto/notebooks.md"
+
+
+def blocks(language: str) -> list[str]:
+    """The page's blocks of code in a language."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return [text for kind, text in fenced if kind == language]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the page's scenario has run twice."""
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "mine").mkdir()
+    (folder / "mine/beside.yaml").write_text(blocks("yaml")[0])
+    Scenario(folder / "mine/beside.yaml").run(seeds=2, into=folder / "results")
+    return folder
+
+
+def test_a_command_starts_without_the_library() -> None:
+    asked = "import sys, testbed.cli; print('polars' in sys.modules, 'testbed.library' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[1] == "False"
+
+
+def test_a_run_has_tables_words_and_figures(home: Path) -> None:
+    run = Results(home / "results").run("beside", seed=2)
+    assert words(Run) == words(AnalysedRun)
+    packets = run.frame("packets")
+    assert {"bottleneck-out"} == set(packets["tap"])
+    assert 0.5 < run.utilization(10, 20) <= 1
+    figure = Run(run.folder).figure("rate", "queue")
+    assert figure.svg().startswith("<svg")
+    assert "Seed 2." in figure.caption
+
+
+def test_results_have_one_table_over_runs(home: Path) -> None:
+    results = Results(home / "results")
+    flows = results.frame("flows")
+    assert flows["seed"].to_list() == [1, 1, 2, 2]
+    assert "2 seeds" in results.figure("beside", "queue").caption
+    with pytest.raises(BadInputError, match="found 'cells'; allowed: runs, flows"):
+        results.frame("cells")
+    with pytest.raises(BadInputError, match="found no run of other"):
+        results.figure("other", "queue")
+
+
+def test_what_the_page_shows_works(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    names: dict[str, object] = {}
+    for text in blocks("python"):
+        exec(text, names)  # noqa: S102  the page's own code
+    assert (home / "beside.svg").exists()
+    (asked,) = blocks("sql")
+    rows = duckdb.connect().execute(asked).fetchall()
+    assert {name for name, *_ in rows} == {"cubic", "ledbat"}
+
+
+CAPTURED_AT_HOSTS = """\
+experiment: at-hosts
+title: What is captured at hosts only
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 20mbit, buffer: 40p}
+delay: {forward: 25ms, backward: 25ms}
+flows:
+  - {name: cubic, implementation: tcp-cubic, from: s1, to: d1}
+  - {name: call, implementation: udp-cbr, from: s2, to: d2, params: {rate: 64kbit}}
+captures: [sender, receiver]
+duration: 20s
+"""
+
+
+def test_a_figure_names_what_it_leaves_out_and_no_rate_is_above_the_links(
+    tmp_path: Path, program: Callable[[str], None]
+) -> None:
+    program("udp-cbr")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/at-hosts.yaml").write_text(CAPTURED_AT_HOSTS)
+    run = Scenario(tmp_path / "mine/at-hosts.yaml").run(into=tmp_path).run("at-hosts")
+    assert 15e6 < run.arriving("cubic").max() <= 20e6 * 1.01
+    caption = run.figure("rate", "window", "waited-ms").caption
+    assert "window of call, since the controller of the flow reports no cwnd" in caption
+    assert "waited of cubic, call, since this needs a capture" in caption
+    assert "rate of" not in caption
