@@ -5,7 +5,7 @@ BIN := .venv/bin
 # or else each of thousands of processes compiles the modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help host env wheel images what-boots debug-images lab-images release quick reproduce everything test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity modes recorded lock clean
+.PHONY: help host env wheel images what-boots debug-images lab-images release quick reproduce everything test test-reach ns2 crosscheck realtime lint bench fuzz long-runs mutants identity modes recorded lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -71,6 +71,10 @@ crosscheck: host images  ## virtual time against a distribution's kernel in QEMU
 	$(BIN)/python -m images libutp
 	$(BIN)/python -m images.stock
 	$(BIN)/python -m engine.crosscheck workflows/crosscheck*.yaml
+
+realtime: host images  ## virtual time beside the host's own kernel in real time; half an hour, on an idle machine
+	$(BIN)/python -m images libutp
+	$(BIN)/python -m tests.reach.realtime
 
 lint: env  ## style, types and prose
 	$(BIN)/ruff check .
