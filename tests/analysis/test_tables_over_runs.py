@@ -92,7 +92,7 @@ def test_the_description_is_a_data_package_of_these_files(made: Path) -> None:
 
 
 def test_only_what_has_changed_is_made_again(made: Path, tmp_path: Path) -> None:
-    [kept] = (made / "tables/.rows").glob("*.json")
+    [kept] = (made / "tables/.rows").glob("*/rows.json")
     first = kept.stat().st_mtime_ns
     write_tables(made)
     assert kept.stat().st_mtime_ns == first
@@ -105,3 +105,11 @@ def test_only_what_has_changed_is_made_again(made: Path, tmp_path: Path) -> None
     code.touch()
     write_tables(made, newer_than=code)
     assert kept.stat().st_mtime_ns > second > first
+
+
+def test_rows_that_are_damaged_are_made_again(made: Path) -> None:
+    (kept,) = (made / "tables/.rows").glob("*/rows.json")
+    whole = kept.read_text()
+    kept.write_text(whole.replace('"seed": 1', '"seed": 7'))
+    write_tables(made)
+    assert 7 not in table(made, RUNS.name)["seed"]
