@@ -103,6 +103,12 @@ def check_seeds(seeds: int) -> None:
         raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1, at most {most}")
 
 
+def check_seed(seed: object) -> None:
+    """Refuse what is no seed of a run. Raises EngineError."""
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise EngineError(f"--seed: found {seed!r}; allowed: a whole number, at least 0")
+
+
 def most_seeds() -> int:
     """Return how many runs of a cell a scenario may have."""
     most: int = load_schema("scenario")["properties"]["seeds"]["properties"]["complete"]["maximum"]

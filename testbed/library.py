@@ -13,6 +13,7 @@ from analysis.capture.columns import write_columns
 from analysis.claims.question import Question
 from analysis.documents import Fields
 from analysis.errors import BadInputError
+from analysis.experiment_files import VERDICTS
 from analysis.figures import style
 from analysis.figures.kinds.time_series import TimeSeries
 from analysis.run import Run as AnalysedRun
@@ -20,6 +21,7 @@ from analysis.runs import Failure, Runs
 from analysis.table_cache import TableCache
 from analysis.tables.of_results import OVER_RUNS
 from analysis.tables.over_runs import FOLDER, write_tables
+from common import sums
 from engine.run import execute, run_folder
 from scenarios.resolve import COMPLETE
 from testbed import arguments
@@ -40,7 +42,10 @@ class Run(AnalysedRun):
         super().__init__(Path(folder), cache)
 
     def frame(self, table: str) -> pl.DataFrame:
-        """Return a table of docs/reference/tables.md (packets, utp, queue, queue-backward, cwnd); `table` scans it."""
+        """Return a table of docs/reference/tables.md, such as packets; `table` scans it."""
+        made = sorted(Path(place).stem for place in sums.read(self.folder) if Path(place).match("columns/*.parquet"))
+        if made and table not in made:
+            raise BadInputError(f"{self.folder}: frame: found {table!r}; allowed: {', '.join(made)}")
         return self.table(table).collect()
 
     def pandas(self, table: str) -> "pd.DataFrame":
@@ -81,17 +86,21 @@ class Results:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        if not (self.folder / "runs").is_dir():
+            raise BadInputError(f"{self.folder}: found no folder `runs` in it; allowed: a folder of results, with runs")
         self._cache = TableCache()
 
     def frame(self, table: str) -> pl.DataFrame:
-        """Return a table over all runs: runs, flows, queues, events or claims; it is made if it is not there."""
+        """Return a table over all runs: runs, flows, queues, events or claims; it is made if it is missing or old."""
         names = [one.name for one in OVER_RUNS]
         if table not in names:
             raise BadInputError(f"frame: found {table!r}; allowed: {', '.join(names)}")
         file = self.folder / FOLDER / f"{table}.parquet"
-        if not file.exists():
+        made_ns = file.stat().st_mtime_ns if file.exists() else 0
+        read = (f"runs/*/*/*/seed-*/{sums.FILE}", f"experiments/*/{VERDICTS}")
+        if any(each.stat().st_mtime_ns >= made_ns for pattern in read for each in self.folder.glob(pattern)):
             self.tabulate()
-        return pl.read_parquet(file)
+        return pl.read_parquet(sums.checked(file.parent, file.name))
 
     def pandas(self, table: str) -> "pd.DataFrame":
         """Return a table over all runs for pandas, which has to be installed with pyarrow."""
@@ -109,11 +118,14 @@ class Results:
     def run(self, experiment: str, cell: str = "single", seed: int = 1) -> Run:
         """Return one run."""
         found = [run for run in self.runs(experiment, cell) if run.settings.seed == seed]
-        if len(found) != 1:
-            raise BadInputError(
-                f"{self.folder}: found {len(found)} runs of {experiment}, {cell}, seed {seed}; allowed: 1"
-            )
-        return found[0]
+        if len(found) == 1:
+            return found[0]
+        asked = f"run: found {len(found)} of {experiment}, cell {cell}, seed {seed}"
+        there = [folder.parts[-3:] for folder in sorted(self.folder.glob("runs/*/*/*/seed-*"))]
+        allowed = [" ".join(names[1:]) for names in there if names[0] == experiment]
+        raise BadInputError(
+            f"{self.folder}: {asked}; allowed: {', '.join(allowed or dict.fromkeys(names[0] for names in there))}"
+        )
 
     def figure(self, experiment: str, *panels: str, cell: str = "*") -> Figure:
         """Draw panels over time of an experiment's runs: cells side by side, seeds as bands."""
@@ -140,10 +152,12 @@ class Scenario:
         They lie in `INTO/runs`, as `testbed run --into INTO/runs` leaves them. Raises EngineError for a run that fails.
         """
         results = Path(into)
-        if isinstance(seeds, int):
-            arguments.check_seeds(seeds)
+        listed = range(1, seeds + 1) if isinstance(seeds, int) else seeds
+        arguments.check_seeds(seeds if isinstance(seeds, int) else len(seeds))
+        for seed in listed:
+            arguments.check_seed(seed)
         for cell in arguments.cells(self.file, COMPLETE, list(cells)):
-            for seed in range(1, seeds + 1) if isinstance(seeds, int) else seeds:
+            for seed in listed:
                 execute(cell, seed, results / "runs")
                 write_columns(run_folder(results / "runs", cell, seed))
         made = Results(results)

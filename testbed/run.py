@@ -18,7 +18,7 @@ from engine.run import execute, run_folder
 from scenarios import implementations, schema
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, Cell
-from testbed.arguments import cells
+from testbed.arguments import cells, check_seed
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -67,8 +67,7 @@ def main(options: argparse.Namespace) -> int:
     """Return 2 when tables could not be made of a run, 1 when a run failed, else 0."""
     worst = 0
     for seed in options.seed or ():
-        if seed < 0:
-            raise EngineError(f"--seed: found {seed}; allowed: a whole number, at least 0")
+        check_seed(seed)
     if options.backend == "virtual" and (unbounded := cgroup.missing()):
         print(f"note: {unbounded}", file=sys.stderr, flush=True)
     for cell in cells(options.scenario, options.size, options.cell or []):

@@ -1,5 +1,6 @@
 """The library for notebooks, and docs/howto/notebooks.md: its code does what it says."""
 
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,9 @@ import pytest
 from analysis.errors import BadInputError
 from analysis.run import Run as AnalysedRun
 from analysis.words import words
+from common import sums
+from common.sums import DamagedError
+from engine.errors import EngineError
 from testbed import Results, Run, Scenario
 
 PAGE = Path(__file__).parents[2] / "docs/howto/notebooks.md"
@@ -59,6 +63,46 @@ def test_results_have_one_table_over_runs(home: Path) -> None:
         results.frame("cells")
     with pytest.raises(BadInputError, match="found no run of other"):
         results.figure("other", "queue")
+
+
+def test_a_figure_has_its_own_lines_whatever_was_drawn_before(home: Path) -> None:
+    alone = Results(home / "results").figure("beside", "rate", "window").svg()
+    results = Results(home / "results")
+    results.figure("beside", "rate", "queue").svg()
+    assert results.figure("beside", "rate", "window").svg() == alone
+
+
+def test_what_is_not_there_is_refused_by_name(home: Path) -> None:
+    with pytest.raises(BadInputError, match="found no folder `runs`"):
+        Results(home / "mine")
+    results = Results(home / "results")
+    with pytest.raises(BadInputError, match="found 0 of other, cell single, seed 1; allowed: beside$"):
+        results.run("other")
+    with pytest.raises(BadInputError, match="allowed: single seed-1, single seed-2"):
+        results.run("beside", seed=3)
+    with pytest.raises(BadInputError, match="found 'nope'; allowed: .*packets"):
+        results.run("beside").frame("nope")
+
+
+@pytest.mark.parametrize("seeds", [0, [], ["a"], [-1], [True]])
+def test_what_is_no_seed_is_refused_before_anything_runs(home: Path, seeds: int | list[int]) -> None:
+    with pytest.raises(EngineError, match="allowed: a whole number"):
+        Scenario(home / "mine/beside.yaml").run(seeds=seeds, into=home / "refused")
+    assert not (home / "refused").exists()
+
+
+def test_a_damaged_table_is_not_read_and_an_old_one_is_made_again(home: Path) -> None:
+    results = Results(home / "results")
+    table = home / "results/tables/queues.parquet"
+    results.frame("queues")
+    kept = table.read_bytes()
+    table.write_bytes(kept[:-1])
+    with pytest.raises(DamagedError):
+        results.frame("queues")
+    newer = next(home.glob("results/runs/*/beside/single/seed-1")) / sums.FILE
+    os.utime(newer)
+    assert len(results.frame("queues"))
+    assert table.read_bytes() == kept
 
 
 def test_what_the_page_shows_works(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,15 +66,15 @@ class TimeSeries:
         self._named = named
         step_s = figure.maybe("step", float) or 1.0
         declared = [panels.panel(fields, figure, step_s, ask) for fields in figure.get("panels", list)]
-        made = [_kept(panel, number) for number, panel in enumerate(declared)]
+        made = [_kept(panel) for panel in declared]
         self._columns = list(_columns(figure, ask, made))
         shown = {column.cell for column in self._columns}
         self._missing = [title for cell, title in _titles(figure).items() if cell not in shown]
         self._together = figure.maybe("together", bool) or False
         self._heights = _told_apart([_mark(height, claims) for height in figure.children("heights")])
         self._interval = t0, t1 = _interval(figure, self._columns)
-        # packets in flight of an encrypted flow are not measured
         self._left_out = _left_out(made, self._columns)
+        # packets in flight of an encrypted flow are not measured
         self._panels = [panel for panel in made if any(_has_line(panel, column.shown, t1) for column in self._columns)]
         marks = [_mark(mark, claims) for mark in figure.children("marks")]
         # what the paper names may come a little after the end of what was measured
@@ -294,11 +294,11 @@ def _left_out(made: list[Panel], columns: list[Column]) -> list[str]:
     return [f"{axis} of {', '.join(flows)}, since {why}" for (axis, why), flows in said.items()]
 
 
-def _kept(panel: Panel, number: int) -> Panel:
+def _kept(panel: Panel) -> Panel:
     """Give a panel that makes the lines of a run once, as long as there is room for them."""
 
     def lines(run: Run) -> panels.Lines:
-        return run.cache.get((run.folder, number), lambda: panel.lines(run))
+        return run.cache.get((run.folder, panel), lambda: panel.lines(run))
 
     return replace(panel, lines=lines)
 
