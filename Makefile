@@ -74,7 +74,8 @@ crosscheck: host images  ## virtual time against a distribution's kernel in QEMU
 
 realtime: host images  ## virtual time beside the host's own kernel in real time; half an hour, on an idle machine
 	$(BIN)/python -m images libutp
-	$(BIN)/python -m tests.reach.realtime
+	@mkdir -p results
+	$(BIN)/python -m tests.reach.realtime --into results/realtime.json
 
 lint: env  ## style, types and prose
 	$(BIN)/ruff check .

@@ -15,12 +15,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "trust.md"
 
 
 def test_the_page_shows_what_was_recorded() -> None:
-    assert realtime.table(json.loads(realtime.RECORDED.read_text())) in PAGE.read_text()
+    recorded = json.loads(realtime.RECORDED.read_text())
+    assert realtime.table(recorded) in PAGE.read_text()
+    assert realtime.groups(recorded) in PAGE.read_text()
 
 
-def test_each_case_is_recorded() -> None:
-    cells = expand(realtime.FOLDER / "scenarios.yaml", "complete")
-    recorded = json.loads(realtime.RECORDED.read_text())["cells"]
+@pytest.mark.parametrize(("scenario", "kept"), [("scenarios", "cells"), ("groups", "groups")])
+def test_each_case_is_recorded(scenario: str, kept: str) -> None:
+    cells = expand(realtime.FOLDER / f"{scenario}.yaml", "complete")
+    recorded = json.loads(realtime.RECORDED.read_text())[kept]
     assert list(recorded) == [cell.name.removeprefix("case=") for cell in cells]
 
 

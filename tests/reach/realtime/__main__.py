@@ -2,7 +2,7 @@
 
 Each cell of scenarios.yaml runs in virtual time, and on the kernel that this host has, between two network namespaces
 with wire.c as the path. Root is not needed, and nothing is left. Both sides give times of packets at the bottleneck, of
-which the same numbers are made.
+which the same numbers are made. The cells of groups.yaml run in virtual time only.
 """
 
 import argparse
@@ -243,6 +243,20 @@ def table(recorded: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def groups(recorded: Mapping[str, Any]) -> str:
+    """Return the page's second table: cases with packets in groups beside the same without, and in real time."""
+    lines = ["| scenario | groups of | number | without | with | real time |", "|---|---|---|---|---|---|"]
+    for name, grouped in recorded["groups"].items():
+        case, _, length = name.removesuffix("ms").rpartition("-")
+        virtual, real = _both(recorded["cells"][case])
+        for flow in grouped[0]["mbit_s"]:
+            rates = [[run["mbit_s"][flow] for run in runs] for runs in (virtual, grouped, real)]
+            lines.append(f"| {case} | {length} ms | {flow}, Mbit/s | {' | '.join(map(_ends, rates))} |")
+        waits = [[run["wait_ms"] for run in runs] for runs in (virtual, grouped, real)]
+        lines.append(f"| {case} | {length} ms | wait, ms | {' | '.join(map(_ends, waits))} |")
+    return "\n".join(lines)
+
+
 def _both(sides: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
     return (sides[side] for side in ("virtual", "real"))
 
@@ -253,13 +267,13 @@ def _ends(values: Sequence[float]) -> str:
 
 
 def main() -> int:
-    """Run what was asked for, add it to what is recorded, print the page's table."""
+    """Run what was asked for, add it to what is recorded, print the page's tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.reach.realtime", description=__doc__)
     parser.add_argument("--case", action="append", help="only this case; may be repeated")
     parser.add_argument("--real", type=int, default=3, help="runs of each case in real time; default: %(default)s")
     parser.add_argument("--into", type=Path, default=RECORDED, help="file of results; default: %(default)s")
     options = parser.parse_args()
-    recorded = json.loads(options.into.read_text()) if options.into.exists() else {"cells": {}}
+    recorded = json.loads(options.into.read_text()) if options.into.exists() else {"cells": {}, "groups": {}}
     recorded["kernel"], recorded["cpus"] = platform.release(), os.cpu_count()
     with tempfile.TemporaryDirectory(prefix="testbed-realtime-") as name:
         wire = build_wire(Path(name))
@@ -268,7 +282,13 @@ def main() -> int:
             if options.case is None or case in options.case:
                 recorded["cells"][case] = compared(cell, options.real, Path(name) / "runs", wire)
                 options.into.write_text(json.dumps(recorded, indent=1) + "\n")
-    print(table(recorded))
+        for cell in expand(FOLDER / "groups.yaml", "complete"):
+            case = cell.name.removeprefix("case=")
+            if options.case is None or case in options.case:
+                runs = [in_virtual_time(cell, seed, Path(name) / "runs")[1] for seed in cell.seeds]
+                recorded["groups"][case] = [asdict(run) for run in runs]
+                options.into.write_text(json.dumps(recorded, indent=1) + "\n")
+    print(table(recorded), groups(recorded), sep="\n\n")
     return 0
 
 
