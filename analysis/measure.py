@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis import host, readings
-from analysis.claims import registry, shortened
+from analysis.claims import registry
 from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
 from analysis.claims.syntax import is_about_means
@@ -94,7 +94,6 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     declared = Fields(claims, experiment.figure, "figure")
     ask.ask_ahead(_questions(experiment, declared, ask))
     asserted = [_assert(assertion, experiment, ask) for assertion in experiment.asserts]
-    cut = shortened.Lengths(ask.runs, [experiment, *others.values()])
     by_reading = readings.questions(experiment, ask.runs)
     judged = []
     for claim in experiment.claims:
@@ -102,7 +101,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
         if claim.same_as:
             where = others[claim.same_as.partition("/")[0]]
             shown, there = _original(claim, where), Question(ask.runs, where.runs_of, where.words)
-        entry = _judge(shown, experiment, there, tests, rows) | _cut_short(shown, there, cut)
+        entry = _judge(shown, experiment, there, tests, rows)
         if shown is claim and "not_testable" not in entry:
             entry["by_reading"] = readings.verdicts(shown, experiment, by_reading)
         judged.append(_tell_missing(entry, failed))
@@ -111,7 +110,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(of_results.METRICS.schema.names())
     writer.writerows(rows)
-    result = _result(study, experiment, others, own, judged, cut) | {
+    result = _result(study, experiment, others, own, judged) | {
         "asserted": asserted,
         "also_measured": extras,
         "failed": [asdict(run) for run in failed],
@@ -207,12 +206,6 @@ def _judge(
     return entry | _not_testable(NOT_RUN, next(iter(unknown.values()), "no seed has been run"))
 
 
-def _cut_short(claim: Claim, ask: Question, cut: shortened.Lengths) -> dict[str, Any]:
-    """Return the verdict of a claim whose runs a quick look ends before what it measures; nothing for others."""
-    why = cut.why_not(claim.holds or claim.measure or "", claim.cell, ask) if not claim.not_testable else None
-    return _not_testable(NOT_RUN, why) if why else {}
-
-
 def _tell_missing(entry: dict[str, Any], failed: list[Failure]) -> dict[str, Any]:
     """Name the seeds that are missing from a verdict because their runs failed."""
     missing = sorted({run.seed for run in failed} & entry["unknown"].keys())
@@ -264,7 +257,6 @@ def _result(
     others: dict[str, Experiment],
     runs: list[Run],
     judged: list[dict[str, Any]],
-    cut: shortened.Lengths,
 ) -> dict[str, Any]:
     simulated_by = others.get(experiment.runs_of, experiment)
     described = [
@@ -304,7 +296,7 @@ def _result(
         },
         "host": host.describe(),
         "runs": described,
-        "settings": _settings(runs, cut),
+        "settings": _settings(runs),
         "provenance": distinct(run.settings.provenance for run in runs),
         "versions": distinct(run.summary.maybe("versions", dict) or {} for run in runs),  # by implementation
         "claims": judged,
@@ -315,7 +307,7 @@ def _date(file: Path) -> str:
     return datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds")
 
 
-def _settings(runs: list[Run], cut: shortened.Lengths) -> list[dict[str, Any]]:
+def _settings(runs: list[Run]) -> list[dict[str, Any]]:
     """Describe the network and the flows of each cell."""
     by_cell: dict[str, Run] = {}
     for run in runs:
@@ -328,7 +320,6 @@ def _settings(runs: list[Run], cut: shortened.Lengths) -> list[dict[str, Any]]:
             **_backward(run.settings),
             "rtt_ms": 1e3 * (run.settings.forward_s + run.settings.backward_s),
             "duration_s": run.duration,
-            "full_s": cut.full_s(run),
             "flows": [
                 {"name": flow.name, "implementation": flow.implementation, "params": flow.params}
                 | ({"receiver_implementation": flow.receiver_implementation} if flow.receiver_implementation else {})

@@ -106,7 +106,7 @@ def _compare(made: Comparison, experiment: Result, there: Mapping[str, Any], is_
 
 def _is_beyond(claim: Mapping[str, Any], experiment: Result) -> bool:
     """Tell whether a look at one seed cannot have the numbers of a claim."""
-    return not experiment.is_comparable(claim) or _is_of_means(claim, experiment)
+    return state_of(claim) == NOT_HERE or _is_of_means(claim, experiment)
 
 
 def _is_of_means(entry: Mapping[str, Any], experiment: Result) -> bool:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
 from analysis.report.formats import result_text
-from analysis.report.results import Result, state_of
+from analysis.report.results import NOT_HERE, Result, state_of
 from common.counts import plural
 
 ATOM: Final = "http://www.w3.org/2005/Atom"
@@ -39,7 +39,7 @@ def changes(experiments: Sequence[Result], before: Beside) -> list[Change]:
 def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
     for claim in experiment.counted:
         there = before.entry(claim)
-        if there is None or not experiment.is_comparable(claim):
+        if there is None or state_of(claim) == NOT_HERE:
             continue
         has_number = claim.get("measured") or claim.get("held")
         if there["agrees"] and (there["same_numbers"] or not has_number):

@@ -187,7 +187,7 @@ def machine(experiments: Iterable[Result], reference: Beside) -> Machine:
     entries = [
         entry
         for experiment, claim in claims
-        if experiment.is_comparable(claim) and (claim.get("measured") or claim.get("held"))
+        if state_of(claim) != NOT_HERE and (claim.get("measured") or claim.get("held"))
         if (entry := reference.entry(claim))
     ]
     agree = sum(entry["agrees"] for entry in entries)

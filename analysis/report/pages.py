@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from jinja2 import Environment
 
-from analysis.claims import shortened
 from analysis.experiment_files import CAPTION, PICTURE
 from analysis.figures import style
 from analysis.figures.in_reference import range_of
@@ -141,7 +140,6 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "explained": is_explained,
             "is_quick": report.is_quick,
             "unit_tests": first_page.unit_tests(shown),
-            "is_shortened": any(experiment.is_shortened for experiment in shown),
             "programs": first_page.programs(shown),
             "variants": len({name for experiment in shown for name in experiment.implementations}),
             "picked": first_page.picked(views),
@@ -252,7 +250,6 @@ def _page(
         "entry": experiment.data["experiment"],
         "expected": "year" not in experiment.paper,
         "is_quick": is_quick([experiment]),
-        "shortened": _shortened(experiment),
         "cards": cards(experiment.claims, [*([reference] if reference else []), *others], source),
         "values": prose.values_of(prose.quoted_by(of_claims, experiment, experiments)),
         "further": _further(experiment, reference),
@@ -282,9 +279,3 @@ def _further(experiment: Result, reference: Beside | None) -> list[dict[str, Any
         if is_known or there["range"]:
             numbers.append({**entry, "measured": entry["measured"] if is_known else None, "there": there})
     return numbers
-
-
-def _shortened(experiment: Result) -> str:
-    """Say how much shorter than at full size the runs are: "60 s (full: 300 s)"; nothing where they are not."""
-    lengths = shortened.lengths(experiment.data.get("settings", []))
-    return "{} s (full: {} s)".format(*lengths) if lengths else ""

@@ -74,16 +74,6 @@ class Result:
         return sorted(used_by(flow for cell in cells for flow in cell["flows"]))
 
     @property
-    def is_shortened(self) -> bool:
-        """Whether some of its runs are shorter than at full size."""
-        return any(cell["duration_s"] < cell.get("full_s", 0) for cell in self.data.get("settings", []))
-
-    def is_comparable(self, claim: Mapping[str, Any]) -> bool:
-        """Whether a claim's numbers can be the reference set's; those of shorter runs, which judge nothing, cannot."""
-        state = state_of(claim)
-        return state != NOT_HERE and not (state == Verdict.NOT_TESTABLE and self.is_shortened)
-
-    @property
     def wall_s(self) -> float:
         """Wall time of all runs together, s."""
         return float(sum(run["wall_s"] for run in self.data.get("runs", [])))

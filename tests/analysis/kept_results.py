@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from analysis import measure
-from analysis.claims import registry, shortened
+from analysis.claims import registry
 from analysis.claims.registry import Claim, Experiment, Extra, Study
 from analysis.documents import Fields
 from analysis.figures.numbers import as_json
 from analysis.reference.files import files
-from analysis.runs import Runs
 from analysis.verdicts.spread import spread
 from common import sums
 from scenarios import tables
@@ -110,8 +109,7 @@ def _result(
     size: str,
 ) -> dict[str, Any]:
     seeds = sorted({int(seed) for claim in kept["claims"].values() for seed in (claim["by_seed"] or {"1": 0})}) or [1]
-    lengths = shortened.Lengths(Runs(REFERENCE), [])
-    result = measure._result(study, experiment, others, [], judged, lengths)
+    result = measure._result(study, experiment, others, [], judged)
     run = {"cell": "single", "size": size, "captures": [], "virtual_s": 60.0, "wall_s": 2.0}
     run |= {"ended": "2026-11-20T10:00:00+00:00"}
     return result | {

@@ -341,14 +341,6 @@ def test_numbers_of_as_many_seeds_do_not_say_so_each(tmp_path: Path) -> None:
     assert "Pale bars and strokes are the reference set, 20 seeds: range and median." in made.caption()
 
 
-def test_what_a_shortened_run_does_not_reach_is_not_called_never(tmp_path: Path) -> None:
-    figure = {"kind": "values-by-seed", "axis": "time [s]", "values": [{"label": "a", "by_seed": {"1": "never"}}]}
-    for full_s, said in ((60.0, "never"), (240.0, "not in 60 s")):
-        measured = {"figure": figure, "claims": [], "settings": [{"duration_s": 60.0, "full_s": full_s}]}
-        svg = plain_svg(kinds.make(Fields(tmp_path, measured), tmp_path).specify(1200, interactive=False))
-        assert f">{said}<" in svg
-
-
 def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:
     axes = {"queue": "queue [packets]", "window": "window [packets]"}
     values = [

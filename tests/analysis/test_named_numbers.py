@@ -1,23 +1,16 @@
-"""What a card says beside a statement, and which claims a shortened run cannot judge."""
+"""What a card says beside a statement."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis.capture.columns import write_columns
-from analysis.claims.extent import is_first_instant, reaches_the_end
-from analysis.claims.question import Question
 from analysis.claims.registry import Claim, claims_files, load
-from analysis.claims.shortened import Lengths
 from analysis.report import overview
 from analysis.report.formats import DASH, paper_value, with_unit
 from analysis.report.named_numbers import bare_name, bound, named, quantity
-from analysis.runs import Runs
 from analysis.units import unit_of
-from tests.analysis.synthetic import plain, vouch, write
 
 STUDY = Path(__file__).parents[2] / "workflows/studies/today"
 MEASURED = {"mean": 0.301, "seeds": 20, "minimum": 0.187, "maximum": 0.385}
@@ -145,84 +138,3 @@ def test_each_number_beside_a_statement_has_a_name_that_says_what_it_is() -> Non
 )
 def test_a_bound_that_is_none_of_the_number_is_not_shown(holds: str) -> None:
     assert bound({"metric": "m", "measure": "share('low')", "holds": holds}) == ""
-
-
-@pytest.mark.parametrize(
-    ("expression", "reaches"),
-    [
-        ("share('low', 20, 40)", False),
-        ("share('low', 20)", True),
-        ("share('low', 20, t1=40)", False),
-        ("queue_ms.mean(1, 2)", False),
-        ("queue_ms.mean()", True),
-        ("queue_ms.first_time_above(3)", True),
-        ("throughput('a', 1, duration / 2)", True),
-        ("cell('x').drops().count(1, 2) > target_ms('a')", False),
-        ("mean_over_seeds('jain(4)')", True),
-        ("word", True),
-        ("len([t for t in cwnd('a').cuts(0.2).times if t >= 60 and t <= 300])", False),
-        ("len([t for t in cwnd('a').cuts(0.2).times if t < 301])", True),  # the run ends before
-        ("len([t for t in cwnd('a').cuts(0.2).times if t >= 60])", True),
-        ("len([t for t in cwnd('a').cuts(0.2).times if t >= 60 or t <= 300])", True),
-        ("len([t for t in cwnd('a').cuts(0.2).times if t <= duration])", True),
-        ("cwnd('a').cuts(0.2).count(1, 2)", False),
-    ],
-)
-def test_what_is_measured_to_the_end_of_a_run(expression: str, reaches: bool) -> None:
-    assert reaches_the_end(expression, {"word": "jain()"}, 300) is reaches
-
-
-@pytest.mark.parametrize(
-    ("expression", "is_first"),
-    [
-        ("came / 60", True),
-        ("queue_ms.first_time_below(2, queue_ms.first_time_above(3)) * 2", True),
-        ("drops().first()", True),
-        ("1 / queue_ms.first_time_above(3)", False),  # 0 where it never comes
-        ("queue_ms.first_time_above(3) < 5", False),
-        ("queue_ms.first_time_above(queue_ms.mean())", False),
-        ("queue_ms.first_time_above(3, steady)", False),
-        ("queue_ms.mean()", False),
-    ],
-)
-def test_a_first_instant_needs_no_longer_run_once_it_came(expression: str, is_first: bool) -> None:
-    assert is_first_instant(expression, {"came": "queue_ms.first_time_above(3)"}, 300) is is_first
-
-
-def test_a_shortened_run_judges_what_ends_within_it(tmp_path: Path) -> None:
-    experiment = load(STUDY / "aqm.claims.yaml")
-    made = plain()
-    made.experiment, made.cell, made.changes = experiment.id, "case=fifo", {"size": "quick"}
-    write_columns(write(tmp_path, made))
-    runs = Runs(tmp_path)
-    ask = Question(runs, experiment.id, {"drops_until_6": "[t for t in drops().times if t < 6]"})
-    lengths = Lengths(runs, [experiment])
-
-    def why_not(expression: str) -> str | None:
-        ask.ask_ahead([(expression, "case=fifo")])
-        return lengths.why_not(expression, "case=fifo", ask)
-
-    too_short = "the runs last 10 s (full: 100 s), and the claim measures to their end"
-    assert why_not("share('ledbat', 4)") == too_short
-    assert why_not("share('ledbat', 4, 6)") is None
-    assert why_not("len(drops_until_6)") is None
-    assert why_not("queue_ms.first_time_above(0) / 60") is None
-    assert why_not("queue_ms.first_time_above(1e9) / 60") == too_short  # it may come later
-
-
-def test_a_look_whose_transfers_ended_it_is_not_shortened(tmp_path: Path) -> None:
-    experiment = load(STUDY / "aqm.claims.yaml")
-    made = plain()
-    made.experiment, made.cell, made.changes = experiment.id, "case=fifo", {"size": "quick"}
-    folder = write(tmp_path, made)
-    summary = json.loads((folder / "summary.json").read_text())
-    (folder / "summary.json").write_text(json.dumps(summary | {"ended_ns": 8_000_000_000}))
-    vouch(folder)
-    write_columns(folder)
-    runs = Runs(tmp_path)
-    lengths = Lengths(runs, [experiment])
-    ask = Question(runs, experiment.id, {})
-    ask.ask_ahead([("share('ledbat', 4)", "case=fifo")])
-    assert lengths.why_not("share('ledbat', 4)", "case=fifo", ask) is None
-    [run] = runs.by_cell_and_seed(experiment.id).values()
-    assert lengths.full_s(run) == run.duration == 8

@@ -22,9 +22,8 @@ from analysis.report import causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import cards, how_known, name_of, page_of, rule
 from analysis.report.evidence import Source
-from analysis.report.first_page import SHOWN, machine, of_result, programs, unit_tests, yielding
+from analysis.report.first_page import SHOWN, of_result, programs, unit_tests, yielding
 from analysis.report.overview import _headline, studies
-from analysis.report.pages import _shortened
 from analysis.report.results import Result, collect, state_of, titled
 from analysis.report.strip import held_strip
 from analysis.verdicts.rules import WITHIN_THE_LARGER, Verdict
@@ -539,20 +538,6 @@ def test_a_control_that_no_claim_names_says_so(report: Path) -> None:
         assert control.endswith("(for comparison)") or control.partition(" 2")[0] in named
 
 
-@pytest.mark.parametrize(
-    ("lengths", "said"),
-    [
-        ([(60, 300)], "60 s (full: 300 s)"),
-        ([(51.1134, 4800), (208.11, 4800), (20, 20)], "51 to 208 s (full: 4,800 s)"),
-        ([(20, 20)], ""),
-    ],
-)
-def test_a_shortened_look_says_by_how_much(lengths: list[tuple[float, float]], said: str) -> None:
-    cells = [{"duration_s": here, "full_s": full} for here, full in lengths]
-    result = Result("id", "title", "Fig. 1", "study", {}, {}, {}, {}, None, {"settings": cells})
-    assert _shortened(result) == said
-
-
 def _fail_first_claim(folder: Path) -> None:
     file = folder / "verdicts.json"
     data = json.loads(file.read_text())
@@ -996,18 +981,6 @@ def test_a_claim_without_a_number_here_has_no_other_number(report: Path) -> None
     claim |= {"measured": None, "held": None}
     listed = changes.changes(results, REFERENCE)
     assert listed and claim["id"] not in {change.claim["id"] for change in listed}
-
-
-def test_shorter_runs_do_not_count_as_other_numbers(quick: Path) -> None:
-    results = collect(quick.parent / "here")
-    result = next(result for result in results if result.id == "pam-fig3b-delay-variance-forward")
-    claim = next(claim for claim in result.counted if claim["verdict"] == "not testable" and claim["measured"])
-    claim["measured"] = {**claim["measured"], "mean": 0.5, "by_seed": {"1": 0.5}}
-    assert claim["id"] in {change.claim["id"] for change in changes.changes(results, REFERENCE)}
-    before = machine(results, REFERENCE)
-    result.data["settings"] = [{"duration_s": 40.0, "full_s": 600.0, "flows": []}]
-    assert claim["id"] not in {change.claim["id"] for change in changes.changes(results, REFERENCE)}
-    assert machine(results, REFERENCE).compared < before.compared
 
 
 def test_the_reference_set_is_drawn_beside_one_seed(quick: Path, browser: Any) -> None:

@@ -76,11 +76,11 @@ def test_what_is_not_there_is_refused_by_name(home: Path) -> None:
     with pytest.raises(BadInputError, match="found no folder `runs`"):
         Results(home / "mine")
     results = Results(home / "results")
-    with pytest.raises(BadInputError, match="found 0 of other, cell single, seed 1; allowed: beside$"):
+    with pytest.raises(BadInputError, match=r"found 0 of other, cell single, seed 1; allowed: beside$"):
         results.run("other")
     with pytest.raises(BadInputError, match="allowed: single seed-1, single seed-2"):
         results.run("beside", seed=3)
-    with pytest.raises(BadInputError, match="found 'nope'; allowed: .*packets"):
+    with pytest.raises(BadInputError, match=r"found 'nope'; allowed: .*packets"):
         results.run("beside").frame("nope")
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from analysis.claims import shortened
 from analysis.documents import Fields
 from analysis.figures import alternative_text, roles, style
 from analysis.figures.in_reference import Range, seeds_text
@@ -30,9 +29,7 @@ Rows = list[dict[str, Any]]
 
 def make(measured: Fields, runs: Path) -> "ValuesBySeed":  # noqa: ARG001 (its numbers are in the declaration)
     """Make the figure of an experiment."""
-    lengths = shortened.lengths(measured.maybe("settings", list) or [])
-    never = f"not in {lengths[0]} s" if lengths else NEVER
-    return ValuesBySeed(measured.child("figure"), measured.children("claims"), never)
+    return ValuesBySeed(measured.child("figure"), measured.children("claims"))
 
 
 class ValuesBySeed:
@@ -43,14 +40,14 @@ class ValuesBySeed:
     figure's. Values called "group: name" are drawn in a plot for each group, all with the same axis.
     """
 
-    def __init__(self, figure: Fields, claims: list[Fields], never: str = NEVER) -> None:
+    def __init__(self, figure: Fields, claims: list[Fields]) -> None:
         self._axis = figure.get("axis", str)
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
         there = figure.maybe("reference", dict) or {}
         self._seeds = figure.maybe("reference_seeds", dict) or {}
         self._rows = _in_shown_groups(
-            [_row(fields, by_name, self._unit, there, figure, never) for fields in figure.children("values")]
+            [_row(fields, by_name, self._unit, there, figure) for fields in figure.children("values")]
         )
         drawn = [row[name] for row in self._rows for name in ("low", "high", "paper", "least", "most") if name in row]
         drawn += [value for row in self._rows for value in row.get("there", [])]
@@ -275,7 +272,7 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def _row(
-    fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, Range], figure: Fields, never: str
+    fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, Range], figure: Fields
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"label": fields.get("label", str), "paper": None}
     by_seed = fields.maybe("by_seed", dict) or {}
@@ -289,12 +286,12 @@ def _row(
         if zones := claim.maybe("zones", dict):
             row["least"], row["most"] = zones["reproduced"]
     there = known.get(row["label"])
-    row["seeds"] = values = [value for value in by_seed.values() if value != "never"]
+    row["seeds"] = values = [value for value in by_seed.values() if value != NEVER]
     group, _, name = row["label"].rpartition(": ")
     row |= {"measured": bool(by_seed), "group": group, "name": name, "c": roles.colour_of_name(name, group)}
     if document := next((document for document in (fields, figure) if "role" in document.data), None):
         row["c"] = roles.declared(document, "role")
-    row |= {"number": never if by_seed else "not run", "ink": style.SOFT}
+    row |= {"number": NEVER if by_seed else "not run", "ink": style.SOFT}
     if values:
         row |= {"low": min(values), "middle": median(values), "high": max(values), "ink": style.INK}
         row["number"] = with_unit(style.number(row["middle"]), unit)
