@@ -19,6 +19,7 @@ from statistics import fmean
 from typing import Any, Final, NoReturn
 
 from analysis.claims import syntax
+from analysis.claims.comparisons import NO_VALUE, SIGNS, NoNumberError, compare
 from analysis.claims.syntax import ELSEWHERE, LONGEST, NEVER, PLAIN
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
@@ -26,8 +27,8 @@ from analysis.run import Run
 from analysis.series import Instants, NeverHappenedError, NotMeasuredError, Series
 from analysis.words import words
 
+TOO_LARGE: Final = "makes a number that is too large"
 LARGEST: Final = 2**53  # of whole numbers: floats, which hold all results, know no larger one exactly
-NO_VALUE: Final = "it has no value, since something in it never happened or has no value"
 MOST_STEPS: Final = 1_000_000  # of an evaluation; the longest of the papers' claims takes some thousands
 
 
@@ -54,13 +55,13 @@ KNOWN: Final = frozenset((*PLAIN, *ELSEWHERE, *words(Run)))
 WORDS_OF: Final[dict[type, frozenset[str]]] = {kind: frozenset(words(kind)) for kind in (Run, Series, Instants)}
 ALL_ATTRIBUTES: Final = frozenset(name for names in WORDS_OF.values() for name in names)
 
-_COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: lambda left, right: bool(left != right),
+_SIGNS: Final[dict[type[ast.cmpop], str]] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
 }
 _ARITHMETIC: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add,
@@ -99,7 +100,7 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
         # the expression names the third loss of two, say
         raise NeverHappenedError from error
     except NotMeasuredError as error:
-        raise NotMeasuredError(f"{expression}: {error}") if isinstance(error, _NoNumberError) else error from error
+        raise NotMeasuredError(f"{expression}: {error}") if isinstance(error, NoNumberError) else error from error
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise BadInputError(f"expression {expression!r}: {error}") from error
 
@@ -115,10 +116,6 @@ def arithmetic(expression: str, names: Mapping[str, float]) -> float:
     return float(evaluate(expression, vocabulary))
 
 
-class _NoNumberError(NotMeasuredError):
-    """Arithmetic with an instant that never came has no result."""
-
-
 class _Evaluation:
     """One evaluation, with the names that its comprehensions have bound and the steps that it has taken.
 
@@ -129,6 +126,7 @@ class _Evaluation:
         self._vocabulary = vocabulary
         self._bound: dict[str, Any] = {}
         self._steps = 0
+        self._without_value = 0  # comparisons with what has no value (NaN), which do not hold
 
     def of(self, node: ast.expr) -> Any:
         self._steps += 1
@@ -146,7 +144,11 @@ class _Evaluation:
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return _number(self.of(operand))
             case ast.UnaryOp(operand=operand):
-                return not _truth(self.of(operand))
+                before = self._without_value
+                truth = _truth(self.of(operand))
+                if self._without_value > before:  # else `not` would make a statement of what is not known
+                    raise NeverHappenedError
+                return not truth
             case ast.BoolOp(op=ast.And(), values=values):
                 return all(_truth(self.of(value)) for value in values)
             case ast.BoolOp(values=values):
@@ -202,15 +204,18 @@ class _Evaluation:
         sides = [node.left, *node.comparators]
         for before, op, side in zip(sides, node.ops, node.comparators, strict=False):
             right = self.of(side)
-            if not (isinstance(left, str) and isinstance(right, str)):
-                _number(left), _number(right)
-                by_name = any(isinstance(each, ast.Name) and each.id == NEVER for each in (before, side))
-                if math.isinf(left) and math.isinf(right) and not by_name:
-                    raise _NoNumberError("both sides never happened, so they cannot be compared")
-            if not _COMPARISONS[type(op)](left, right):
+            if not self._holds(left, _SIGNS[type(op)], right, _is_never(before) or _is_never(side)):
                 return False
             left = right
         return True
+
+    def _holds(self, left: Any, sign: str, right: Any, by_name: bool) -> bool:
+        if isinstance(left, str) and isinstance(right, str):
+            return SIGNS[sign](left, right)  # type: ignore[arg-type]  # texts have an order, too
+        if math.isnan(_number(left)) or math.isnan(_number(right)):
+            self._without_value += 1
+            return False
+        return compare(left, sign, right, by_name=by_name)
 
     def _arithmetic(self, op: type[ast.operator], left: Any, right: Any) -> Any:
         if op is ast.Add and isinstance(left, str | list) and type(left) is type(right):
@@ -220,12 +225,14 @@ class _Evaluation:
             return joined
         _number(left), _number(right)
         if (op is ast.Pow and math.isinf(left)) or (math.isinf(right) and op not in (ast.Add, ast.Mult)):
-            raise _NoNumberError("it never happened, so there is no difference, ratio or power of it")
+            raise NoNumberError("it never happened, so there is no difference, ratio or power of it")
         result = _ARITHMETIC[op](left, right)
         if isinstance(result, complex):
             raise ValueError("found a complex number; allowed: a real number")
         if math.isnan(result) or result == -math.inf:
-            raise _NoNumberError(NO_VALUE)
+            raise NoNumberError(NO_VALUE)
+        if math.isinf(result) and math.isfinite(left) and math.isfinite(right):
+            raise ValueError(TOO_LARGE)
         if isinstance(result, int) and abs(result) > LARGEST:
             raise ValueError(f"makes a whole number above {LARGEST:,}")
         return result
@@ -256,7 +263,7 @@ class _Evaluation:
 def _call(called: Callable[..., Any], given: list[Any], named: dict[str, Any]) -> Any:
     if called in FUNCTIONS.values():
         _check_of_function(called, given)
-        return called(*given, **named)
+        return _checked_result(called(*given, **named), given)
     parameters = _parameters(called)
     try:
         arguments = inspect.Signature(list(parameters.values())).bind(*given, **named).arguments
@@ -295,6 +302,20 @@ def _wrong(name: str, kind: Any, value: object) -> str | None:
     return None
 
 
+def _checked_result(result: Any, given: list[Any]) -> Any:
+    """Refuse a number that a function made too large: infinity is what never happened, and only what is given did."""
+    if isinstance(result, float) and math.isnan(result):
+        raise NoNumberError(NO_VALUE)
+    if isinstance(result, float) and math.isinf(result) and math.inf not in _numbers_in(given):
+        raise ValueError(TOO_LARGE)
+    return result
+
+
+def _numbers_in(given: list[Any]) -> list[Any]:
+    """List what arguments are, and what those that are lists have."""
+    return [number for each in given for number in (each if isinstance(each, list) else [each])]
+
+
 def _check_of_function(called: Callable[..., Any], given: list[Any]) -> None:
     """Refuse arguments that make no sense for one of FUNCTIONS; lists have elements, numbers are numbers."""
     if called is abs:
@@ -312,8 +333,8 @@ def _check_of_function(called: Callable[..., Any], given: list[Any]) -> None:
             raise ValueError(f"trend: found {len(lists[0])} places and {len(lists[1])} numbers; allowed: as many")
     else:
         listed = given if len(given) > 1 else _list(given[0] if given else None)
-        for each in listed:
-            _number(each)
+        if any(math.isnan(_number(each)) for each in listed):
+            raise NoNumberError(NO_VALUE)  # Python's order of numbers has no place for NaN
         if not listed and called is not sum:
             raise NeverHappenedError
 
@@ -321,6 +342,10 @@ def _check_of_function(called: Callable[..., Any], given: list[Any]) -> None:
 def _value(value: object) -> Any:
     """Return what a word gave; numbers as Python's own."""
     return value.item() if hasattr(value, "item") and not isinstance(value, list | Series | Instants | Run) else value
+
+
+def _is_never(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == NEVER
 
 
 def _is_number(value: object) -> bool:

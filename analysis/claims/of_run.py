@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from analysis.claims.expressions import NO_VALUE, evaluate
+from analysis.claims.comparisons import NO_VALUE
+from analysis.claims.expressions import evaluate
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
 from analysis.run import Run

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from analysis.claims import expressions
+from analysis.claims.comparisons import NO_VALUE
 from analysis.claims.syntax import SINGLE
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
@@ -101,7 +102,7 @@ class Question:
             if isinstance(answer, NotMeasuredError):
                 unknown[seed] = str(answer)
             elif isinstance(answer, float) and math.isnan(answer):
-                unknown[seed] = f"{expression}: {expressions.NO_VALUE}"
+                unknown[seed] = f"{expression}: {NO_VALUE}"
             else:
                 values[seed] = never if isinstance(answer, NeverHappenedError) else answer
         return values, unknown

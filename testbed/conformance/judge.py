@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.claims.comparisons import compare
 from analysis.claims.of_run import number
 from analysis.files import write_made
 from analysis.report.evidence import Evidence, of_run
@@ -137,7 +138,10 @@ def _judged(shown: Observation, run: Run) -> tuple[str, str]:
     functions = {name: partial(measure, run) for name, measure in MEASURES.items()}
     value = number(shown.measure, run, functions)
     least, most = (None if text is None else number(text, run, functions) for text in (shown.at_least, shown.at_most))
-    inside = (least is None or value >= least) and (most is None or value <= most)
+    try:
+        inside = all(compare(value, sign, end) for sign, end in ((">=", least), ("<=", most)) if end is not None)
+    except NotMeasuredError as error:
+        raise NotMeasuredError(f"seed {SEED}: {shown.measure}: {error}") from None
     named = (("", least),) if least == most else (("at least ", least), ("at most ", most))
     bounds = {name: bound for name, bound in named if bound is not None}
     shown_value, *limits = texts_with_unit((value, *bounds.values()), _unit(shown.measure))

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from analysis.claims.comparisons import compare
 from analysis.claims.of_run import number
 from analysis.documents import read_yaml
 from analysis.run import Run
@@ -210,11 +211,15 @@ def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
         why = f"a run failed: {sides.failures[0]}" if sides.failures else "there is no finished run of both"
         return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run)
     numbers: list[Numbers] = []
-    try:
-        for seed in sorted(sides.own.keys() & sides.beside.keys()):
-            numbers.append(_numbers(row, sides.own[seed], sides.beside[seed], sides.references.get(seed, {})))
-    except NotMeasuredError as error:
-        return Cell(row.id, name, NOT_MEASURED, str(error), len(own), None, None, None, None, run, ended)
+    margins: list[float] = []
+    for seed in sorted(sides.own.keys() & sides.beside.keys()):
+        try:
+            of_seed = _numbers(row, sides.own[seed], sides.beside[seed], sides.references.get(seed, {}))
+            margins.append(margin_of(row, of_seed.measured, of_seed.bound))
+        except NotMeasuredError as error:
+            why = f"seed {seed}: {error}"
+            return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
+        numbers.append(of_seed)
     why = why_of(row, numbers)
     beside_ended = _ended([sides.beside[run.settings.seed] for run in own]) if BASELINE in row.bound else ""
     if beside_ended:  # it sets no bound
@@ -226,7 +231,7 @@ def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
     if row.is_rate_of_others and bound is not None and bound <= 0:
         why += "; so little is left beside the baseline that nothing would break the bound"
         return Cell(row.id, name, LEFT_OUT, why, len(own), measured, beside, bound, None, run, ended)
-    interval, chances = chances_of([margin_of(row, of_seed.measured, of_seed.bound) for of_seed in numbers])
+    interval, chances = chances_of(margins)
     return Cell(row.id, name, OPEN, why, len(own), measured, beside, bound, interval, run, ended, chances)
 
 
@@ -264,7 +269,7 @@ class Numbers:
 
 def _numbers(row: Row, own: Run, beside: Run, references: Mapping[str, Run]) -> Numbers:
     if missing := [word for word in row.references if word not in references]:
-        raise NotMeasuredError(f"seed {own.settings.seed}: there is no finished run of the other flow {missing[0]}")
+        raise NotMeasuredError(f"there is no finished run of the other flow {missing[0]}")
     reference = number(row.measure, beside)
     others = {word: number(row.measure, references[word]) for word in row.references}
     bound = number(row.bound, own, names={BASELINE: reference, **others})
@@ -272,10 +277,16 @@ def _numbers(row: Row, own: Run, beside: Run, references: Mapping[str, Run]) -> 
 
 
 def margin_of(row: Row, measured: float, bound: float) -> float:
-    """Return how far a number is inside its bound. What equals it is inside, also where both never happened."""
-    if measured == bound or abs(measured - bound) <= EPSILON * abs(bound):
+    """Return how far a number is inside its bound; what equals it is inside.
+
+    Raises:
+        NotMeasuredError: both never happened.
+    """
+    is_inside = compare(measured, "<=" if row.is_most else ">=", bound)
+    distance = abs(measured - bound)
+    if math.isfinite(distance) and distance <= EPSILON * abs(bound):
         return 0.0
-    return bound - measured if row.is_most else measured - bound
+    return distance if is_inside else -distance
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -1,16 +1,16 @@
 """A file of budgets, checked before anything runs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.claims.syntax import NEVER
 from analysis.errors import BadInputError
 from scenarios import schema
 from scenarios.errors import Problem, ScenarioError
 from testbed.arguments import most_seeds
 from testbed.shared.differences import LEVEL, smallest_p
-from testbed.shared.inequalities import HOLDS, calls_of_ended, check_words, compared, names_of
+from testbed.shared.inequalities import Inequality, calls_of_ended, check_words, compared, names_of
 from testbed.shared.panel import CLIENT
 
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
@@ -19,7 +19,7 @@ WORDS: Final = "an expression in the words of docs/reference/claims.md and docs/
 
 @dataclass(frozen=True)
 class Budget:
-    """`measured` and `bound` are expressions; `cell` is None where every point of the scenario counts.
+    """A number and its bound; `cell` is None where every point of the scenario counts.
 
     `at` begins messages about a field of it, such as "budgets.yaml:3: budgets[0].".
     """
@@ -27,27 +27,24 @@ class Budget:
     name: str
     scenario: str
     cell: str | None
-    measured: str
-    sign: str
-    bound: str
-    holds: Callable[[float, float], bool]
+    holds: Inequality
     at: str = field(compare=False)
 
     @property
     def words(self) -> set[str]:
         """The names that it uses."""
-        return {node.id for text in (self.measured, self.bound) for node in names_of(text)}
+        return {node.id for text in self.holds.sides for node in names_of(text)}
 
     @property
     def ends(self) -> set[str]:
         """The ends of the client that it bounds, so that they alone do not break it; an empty text stands for any."""
-        calls = [words for text in (self.measured, self.bound) for words in calls_of_ended(text)]
+        calls = [words for text in self.holds.sides for words in calls_of_ended(text)]
         return {words.get("how", "") for words in calls if words.get("flow") == CLIENT}
 
     @property
     def most(self) -> bool:
         """Whether it bounds a number from above, so that the largest is the worst."""
-        return self.sign.startswith("<")
+        return self.holds.sign.startswith("<")
 
 
 @dataclass(frozen=True)
@@ -117,15 +114,15 @@ def load(path: Path) -> Budgets:
 
 
 def unbroken(expression: str, scenario: str, cell: str | None) -> Budgets:
-    """Return a budget that measures an expression and bounds it by itself.
+    """Return a budget that measures an expression and that every number keeps, and what never happens, too.
 
     Raises:
         ValueError: it is no expression, or has unknown words; the message says what was found.
     """
     check_words(expression)
-    return Budgets(None, 1, [Budget(expression, scenario, cell, expression, "<=", expression, HOLDS["<="], "--")])
+    return Budgets(None, 1, [Budget(expression, scenario, cell, Inequality(expression, expression, "<=", NEVER), "--")])
 
 
 def _budget(entry: dict[str, Any], at: str) -> Budget:
-    measured, sign, bound = compared(entry["holds"])
-    return Budget(entry["name"], entry["scenario"], entry.get("cell"), measured, sign, bound, HOLDS[sign], at)
+    holds = Inequality(entry["holds"], *compared(entry["holds"]))
+    return Budget(entry["name"], entry["scenario"], entry.get("cell"), holds, at)

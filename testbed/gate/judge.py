@@ -144,7 +144,9 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
         folder = "" if run is None else str(run.folder.relative_to(results))
         wall_s = sum(run_of_cell.summary.maybe("wall_s", float) or 0.0 for run_of_cell in of_cell)
         where = (budget.scenario, point(cell))
-        return BudgetResult(budget.name, *where, result, measured, bound, says, folder, wall_s, unit(budget.measured))
+        return BudgetResult(
+            budget.name, *where, result, measured, bound, says, folder, wall_s, unit(budget.holds.measured)
+        )
 
     if failure is not None:
         return outcome(UNKNOWN, None, None, f"a run failed: {failure}", None)
@@ -152,9 +154,11 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
         run, end = ended
         return replace(outcome(BROKEN, None, None, f"the client {end}", run), ending=end.kind)
     worst: tuple[float, float, Run] | None = None
+    kept = []
     for run in of_cell:
         try:
-            measured, bound = (number_of(expression, run) for expression in (budget.measured, budget.bound))
+            measured, bound = (number_of(expression, run) for expression in budget.holds.sides)
+            kept.append(budget.holds.holds(measured, bound))
         except NotMeasuredError as error:
             return outcome(UNKNOWN, None, None, f"seed {run.settings.seed}: {error}", run)
         except BadInputError as error:
@@ -163,9 +167,9 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
             worst = measured, bound, run
     assert worst is not None  # noqa: S101 (a cell has a run, or a failure)
     measured, bound, run = worst
-    result = PASSED if budget.holds(measured, bound) else BROKEN
-    shown, allowed = texts_with_unit((measured, bound), unit(budget.measured))
-    says = f"{budget.measured} = {shown}, budget {budget.sign} {allowed}{_explanation(budget, run)}"
+    result = PASSED if all(kept) else BROKEN
+    shown, allowed = texts_with_unit((measured, bound), unit(budget.holds.measured))
+    says = f"{budget.holds.measured} = {shown}, budget {budget.holds.sign} {allowed}{_explanation(budget, run)}"
     finite = None if math.isinf(measured) else measured
     return outcome(result, finite, bound if math.isfinite(bound) else None, says, run)
 

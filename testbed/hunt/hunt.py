@@ -51,7 +51,7 @@ class Trial:
 
     point: Point | None
     scenario: Data
-    badness: dict[str, float]
+    badness: dict[str, float | None]
 
 
 @dataclass
@@ -81,6 +81,18 @@ class Hunt:
     def question(self, prop: Property) -> Question:
         """Return what asks whether a scenario breaks a property."""
         return Question(prop, self.client, self.baseline, self.runs)
+
+    def unknown(self) -> dict[str, list[str]]:
+        """Say, by the names of properties, of each scenario that was run and does not tell of one why it does not."""
+        reasons = {
+            prop.name: [
+                why
+                for trial in self.trials
+                if prop.name in trial.badness and (why := self.question(prop).why_unknown(trial.scenario, SEED))
+            ]
+            for prop in self.properties
+        }
+        return {name: of_property for name, of_property in reasons.items() if of_property}
 
     def new_findings(self) -> Iterator[Finding]:
         """Yield each finding as soon as it is as small as it gets, so that an interruption loses none."""
@@ -160,9 +172,10 @@ class Hunt:
     def _broken(self, batch: list[Trial], most: int) -> Iterator[tuple[Property, Trial]]:
         """Yield what of a batch breaks a property for sure; look again at `most` scenarios for each of them."""
         for prop in self.properties:
-            suspects = [trial for trial in batch if trial.badness.get(prop.name, 0.0) > 1]
-            suspects.sort(key=lambda trial: (-trial.badness[prop.name], len(parts(trial.scenario))))
-            for trial in suspects[:most]:
+            near = [(trial, trial.badness.get(prop.name) or 0.0) for trial in batch]
+            suspects = [(trial, badness) for trial, badness in near if badness > 1]
+            suspects.sort(key=lambda suspect: (-suspect[1], len(parts(suspect[0].scenario))))
+            for trial, _ in suspects[:most]:
                 if self._is_known(prop, trial.scenario):
                     continue
                 try:

@@ -29,11 +29,12 @@ FILE: Final = "numbers.jsonl"
 
 @dataclass(frozen=True)
 class Measured:
-    """A run's numbers by their expressions; none, and why, where it failed."""
+    """A run's numbers by their expressions, `unknown` by theirs; none, and why, where it failed."""
 
     numbers: dict[str, Number]
     failed: str = ""
     cpu_s: float = 0.0
+    unknown: dict[str, str] = field(default_factory=dict)  # why there is no number
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Runs:
         for line in self._file.read_text().splitlines():
             with suppress(ValueError, KeyError, TypeError):
                 entry = json.loads(line)
-                measured = Measured(entry["numbers"], cpu_s=entry["cpu_s"])
+                measured = Measured(entry["numbers"], cpu_s=entry["cpu_s"], unknown=entry.get("unknown", {}))
                 if entry["made_of"] == self.made_of and self._has_all(measured):
                     self._known[entry["scenario"], entry["seed"]] = measured
 
@@ -122,7 +123,7 @@ class Runs:
                 self._known[key] = result
                 if not result.failed:  # the next call tries the others again
                     entry = {"scenario": key[0], "seed": key[1], "made_of": self.made_of, "cpu_s": result.cpu_s}
-                    file.write(json.dumps(entry | {"numbers": result.numbers}) + "\n")
+                    file.write(json.dumps(entry | {"numbers": result.numbers, "unknown": result.unknown}) + "\n")
                     file.flush()
                 self.progress(done, len(due))
                 if done < len(due) and not self.has_room(len(self.requested)):
@@ -154,8 +155,14 @@ def measured(order: Order) -> Measured:
         [cell] = expand(order.scenario, "complete")
         summary = execute(cell, order.seed, order.into, keep=())
         run = Run(_with_columns(run_folder(order.into, cell, order.seed)))
-        numbers = {expression: _number(expression, run) for expression in order.expressions}
-        return Measured(numbers, cpu_s=summary["cpu_s"])
+        numbers: dict[str, Number] = {}
+        unknown = {}
+        for expression in order.expressions:
+            try:
+                numbers[expression] = number_of(expression, run)
+            except (NotMeasuredError, BadInputError) as error:
+                numbers[expression], unknown[expression] = None, str(error)
+        return Measured(numbers, cpu_s=summary["cpu_s"], unknown=unknown)
     except (EngineError, ScenarioError, BadInputError) as error:
         return Measured({}, str(error).replace(f"{order.into}/", ""))
     finally:
@@ -167,13 +174,6 @@ def _with_columns(folder: Path) -> Path:
 
     write_columns(folder)
     return folder
-
-
-def _number(expression: str, run: Run) -> Number:
-    try:
-        return number_of(expression, run)
-    except (NotMeasuredError, BadInputError):
-        return None
 
 
 def made_of(names: Iterable[str]) -> str:

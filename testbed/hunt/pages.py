@@ -35,6 +35,7 @@ def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence], again: str) ->
         "failed": hunt.runs.failures(),
         "refuted": len(hunt.refuted),
         "unsure": hunt.unsure,
+        "unknown": {name: {"scenarios": len(why), "first": why[0]} for name, why in hunt.unknown().items()},
         "properties": [{"name": prop.name, "says": prop.says, "because": prop.because} for prop in hunt.properties],
         "findings": [asdict(evidence) for evidence in findings],
     }
@@ -65,6 +66,9 @@ def summary(hunt: Hunt, findings: Sequence[Evidence], page: Path) -> str:
     lines += [f"  - it {evidence.otherwise}: {evidence.survival} ({evidence.id})" for evidence in findings]
     if not findings:
         lines.append("  no property was broken")
+    lines += [
+        f"  not known of {name} in {plural(len(why), 'scenario')}: {why[0]}" for name, why in hunt.unknown().items()
+    ]
     if hunt.unsure:
         lines.append(f"  not asked again with other seeds, as the budget was over: {plural(hunt.unsure, 'suspect')}")
     return "\n".join([*lines, f"Page: {page}"])

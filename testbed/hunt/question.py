@@ -24,18 +24,32 @@ class Question:
     baseline: str
     runs: Runs
 
-    def badness(self, scenario: Data, seed: int, seeds: Sequence[int] = ()) -> float:
-        """Return how near a client's run, which has been asked for, is to breaking the property.
+    def badness(self, scenario: Data, seed: int, seeds: Sequence[int] = ()) -> float | None:
+        """Return how near a client's run, which has been asked for, is to breaking the property; None if unknown.
 
         What the baseline does with any of `seeds` is no fault of the client: the mildest bound of these counts.
         """
         own, other = self.runs.of(scenario, seed), self._other(scenario)
         if own.failed:
-            return 0.0
+            return None
         measured = own.numbers[self.prop.measured]
         among = {seed, *seeds} if self.prop.is_against_another else {seed}
         others = [self.runs.of(other, each).numbers.get(self.prop.measured) if other else None for each in among]
-        return min(self.prop.badness(measured, self.prop.bound_of(own.numbers, each)) for each in others)
+        near = [self.prop.badness(measured, self.prop.bound_of(own.numbers, each)) for each in others]
+        known = [each for each in near if each is not None]
+        return min(known) if len(known) == len(near) else None
+
+    def is_broken(self, scenario: Data, seed: int, seeds: Sequence[int] = ()) -> bool:
+        """Whether a run breaks the property; one that does not tell does not."""
+        return (self.badness(scenario, seed, seeds) or 0.0) > 1
+
+    def why_unknown(self, scenario: Data, seed: int) -> str | None:
+        """Say why a run that took place does not tell whether it keeps the property; None where it tells."""
+        runs = [self.runs.of(*run) for run in self.needed(scenario, (seed,))]
+        if any(run.failed for run in runs) or self.badness(scenario, seed) is not None:
+            return None
+        reasons = (run.unknown[text] for run in runs for text in self.prop.expressions if text in run.unknown)
+        return f"seed {seed}: {next(reasons, f'{self.prop.holds}: both sides cannot be compared')}"
 
     def needed(self, scenario: Data, seeds: Iterable[int]) -> list[tuple[Data, int]]:
         """List the runs of which `badness` is made."""
@@ -55,7 +69,7 @@ class Question:
 
     def _broken(self, scenarios: Sequence[Data], seeds: Sequence[int], enough: int) -> list[bool]:
         self.runs.request([run for scenario in scenarios for run in self.needed(scenario, seeds)])
-        return [sum(self.badness(scenario, seed, seeds) > 1 for seed in seeds) >= enough for scenario in scenarios]
+        return [sum(self.is_broken(scenario, seed, seeds) for seed in seeds) >= enough for scenario in scenarios]
 
     def _kept_by_baseline(self, scenarios: Sequence[Data]) -> list[bool]:
         beside = [of_client(scenario, self.baseline) for scenario in scenarios]
@@ -66,7 +80,8 @@ class Question:
         """Whether the baseline's runs all took place, and most keep the property clearly."""
         if any(self.runs.of(*run).failed for run in self.needed(scenario, SEEDS)):
             return False
-        return sum(self.badness(scenario, seed) <= CLEARLY for seed in SEEDS) >= ENOUGH
+        near = [self.badness(scenario, seed) for seed in SEEDS]
+        return sum(each is not None and each <= CLEARLY for each in near) >= ENOUGH
 
     def _other(self, scenario: Data) -> Data | None:
         return self.prop.other(scenario, self.baseline)

@@ -3,19 +3,21 @@
 import copy
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims import expressions
 from analysis.errors import BadInputError
+from analysis.series import NotMeasuredError
 from scenarios import schema
 from scenarios.errors import ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.units import QUANTITIES
 from testbed.hunt.arena import MAYBE, Arena, written
 from testbed.hunt.scenario import Data, of_client
-from testbed.shared.inequalities import HOLDS, WORDS, Number, compared, names_of, of_option
+from testbed.shared.inequalities import WORDS, Inequality, Number, compared, names_of, of_option
 from testbed.shared.panel import CLIENT
 
 FOLDER: Final = Path(__file__).with_name("properties")
@@ -86,13 +88,17 @@ class Property:
             return of_client(changed, baseline if whose == BASELINE else str(data["flows"][1]["implementation"]))
         return changed
 
-    def badness(self, measured: Number, bound: Number) -> float:
-        """Say how near a run is to breaking it: more than 1 where it does, at most 2; 0 where nothing is known."""
+    def badness(self, measured: Number, bound: Number) -> float | None:
+        """Say how near a run is to breaking it: more than 1 where it does, at most 2; None where nothing is known."""
         if measured is None or bound is None:
-            return 0.0
+            return None
+        try:
+            is_kept = Inequality(self.holds, self.measured, self.sign, self.bound).holds(measured, bound)
+        except NotMeasuredError:
+            return None
         is_most = self.sign.startswith("<")
         low, high = (measured, bound) if is_most else (bound, measured)
-        if HOLDS[self.sign](measured, bound):
+        if is_kept:
             return min(_KEPT, _ratio(low, high))
         return max(math.nextafter(_BROKEN, _WORST), min(_WORST, _ratio(low, high)))
 
@@ -102,7 +108,9 @@ class Property:
             return numbers[self.bound]
         if other is None:
             return None
-        return expressions.arithmetic(self.bound, {OTHER: other})
+        with suppress(NotMeasuredError):
+            return expressions.arithmetic(self.bound, {OTHER: other})
+        return None
 
 
 def _ratio(low: float, high: float) -> float:

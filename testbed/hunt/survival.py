@@ -50,9 +50,9 @@ def survival(scenario: Data, question: Question, seeds: Sequence[int] = SEEDS) -
         other for other in beside if not any(question.runs.of(*run).failed for run in question.needed(other, (_SEED,)))
     ]
     return Survival(
-        sum(question.badness(scenario, seed, seeds) > 1 for seed in seeds),
+        sum(question.is_broken(scenario, seed, seeds) for seed in seeds),
         len(seeds),
-        sum(question.badness(other, _SEED) > 1 for other in carried_out),
+        sum(question.is_broken(other, _SEED) for other in carried_out),
         len(carried_out),
     )
 

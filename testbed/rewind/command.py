@@ -13,6 +13,7 @@ from analysis.capture import packed
 from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.run_json import NS
+from analysis.series import NotMeasuredError
 from analysis.watchdog import LIMIT_S, ended_after
 from common.counts import plural
 from engine.errors import EngineError
@@ -89,11 +90,27 @@ class Order:
         futures.check_past(outcome, self.past)
         return outcome
 
-    def fails(self, outcome: FutureResult) -> bool:
-        """Whether a future breaks the property; what it does not tell counts as broken."""
+    def fails(self, outcome: FutureResult) -> bool | None:
+        """Whether a future breaks the property; None where it does not tell."""
+        try:
+            return self._breaks(outcome)
+        except NotMeasuredError:
+            return None
+
+    def why_unknown(self, outcome: FutureResult) -> str | None:
+        """Say why a future does not tell whether it breaks the property; None where it tells."""
+        try:
+            self._breaks(outcome)
+        except NotMeasuredError as error:
+            return f"seed {self.past.seed}: {error}"
+        return None
+
+    def _breaks(self, outcome: FutureResult) -> bool:
         measured, bound = self.numbers(outcome)
         assert self.judged is not None  # noqa: S101 (only asked then)
-        return measured is None or bound is None or not self.judged.holds(measured, bound)
+        if measured is None or bound is None:
+            raise NotMeasuredError(next(iter(outcome.unknown.values())))
+        return not self.judged.holds(measured, bound)
 
     def numbers(self, outcome: FutureResult) -> tuple[Number, Number]:
         """Return what a future gave, and its bound."""
@@ -111,6 +128,8 @@ class Order:
 
 def main(options: argparse.Namespace) -> int:
     """Print what became of each future; return 0, or 1 when the property broke in one of them.
+
+    Where none broke it and one does not tell, return 2.
 
     With --when: print the instant; return 0.
 
@@ -134,19 +153,30 @@ def _carried_out(order: Order, end_ns: int, at_ns: int | None, command: str) -> 
         print(_line(order, outcome))
     _write(order, {"at_s": at_ns / NS, "futures": [_data(order, outcome) for outcome in outcomes]})
     _show(order, own, outcomes, at_ns, command)
-    return int(order.judged is not None and any(map(order.fails, outcomes)))
+    failed = [order.fails(outcome) for outcome in outcomes] if order.judged else []
+    return 1 if True in failed else 2 if None in failed else 0
 
 
 def _when(order: Order, own: FutureResult, end_ns: int, command: str) -> int:
     """Find the point of no return."""
+    if why := order.why_unknown(own):
+        raise EngineError(f"--when: {order.past.folder} does not tell: {why}; allowed: a property that the run breaks")
     if not order.fails(own):
         raise EngineError(f"--when: the property holds in {order.past.folder}; allowed: a property that the run breaks")
     share_at: dict[int, float] = {}
 
     def share_failed(at_ns: int) -> float:
         outcomes = order.futures(at_ns)
-        share_at[at_ns] = sum(map(order.fails, outcomes)) / len(outcomes)
-        print(f"from {at_ns / NS:.3f} s: {100 * share_at[at_ns]:.0f} % of {len(outcomes)} futures fail", flush=True)
+        failed = [fails for outcome in outcomes if (fails := order.fails(outcome)) is not None]
+        if not failed:
+            why = order.why_unknown(outcomes[0])
+            raise EngineError(f"--when: no future from {at_ns / NS:.3f} s tells: {why}; allowed: what futures tell")
+        share_at[at_ns] = sum(failed) / len(failed)
+        left_out = f"; {len(outcomes) - len(failed)} more do not tell" if len(failed) < len(outcomes) else ""
+        print(
+            f"from {at_ns / NS:.3f} s: {100 * share_at[at_ns]:.0f} % of {len(failed)} futures fail{left_out}",
+            flush=True,
+        )
         return share_at[at_ns]
 
     instant = bisection.search(end_ns, share_failed)
@@ -177,7 +207,7 @@ def _show(
             f"future {number}",
             outcome.folder,
             order.fails(outcome) if order.judged else None,
-            "" if order.judged is None else _shown(order.judged, order.numbers(outcome)[0]),
+            "" if order.judged is None else _shown(order, order.judged, outcome),
             outcome.same_pkts,
             list(_late(order, outcome, at_ns)),
         )
@@ -202,9 +232,11 @@ def _late(order: Order, outcome: FutureResult, at_ns: int) -> Iterator[Path]:
         yield late
 
 
-def _shown(judged: Inequality, measured: Number) -> str:
-    """Give what was measured, with its unit, for a page."""
-    return "not known" if measured is None else texts_with_unit([measured], unit(judged.measured))[0]
+def _shown(order: Order, judged: Inequality, outcome: FutureResult) -> str:
+    """Give what was measured, with its unit, or why that is not known, for a page."""
+    if why := order.why_unknown(outcome):
+        return why
+    return texts_with_unit([order.numbers(outcome)[0] or 0.0], unit(judged.measured))[0]
 
 
 def _written(number: Number) -> str:
@@ -277,6 +309,8 @@ def _line(order: Order, outcome: FutureResult) -> str:
     says = f"{outcome.folder}: {plural(outcome.same_pkts, 'packet')} before the instant as in the run"
     if order.judged is None:
         return says
+    if why := order.why_unknown(outcome):
+        return f"{says}; whether it keeps {order.judged.text} is unknown: {why}"
     measured, bound = order.numbers(outcome)
     verdict = "breaks" if order.fails(outcome) else "keeps"
     return f"{says}; it {verdict} {order.judged.text} ({measured} {order.judged.sign} {bound})"
@@ -285,7 +319,13 @@ def _line(order: Order, outcome: FutureResult) -> str:
 def _data(order: Order, outcome: FutureResult) -> dict[str, object]:
     numbers = {name: None if value in (None, float("inf")) else value for name, value in outcome.numbers.items()}
     failed = order.fails(outcome) if order.judged else None
-    return {"folder": str(outcome.folder), "same_pkts": outcome.same_pkts, "numbers": numbers, "failed": failed}
+    return {
+        "folder": str(outcome.folder),
+        "same_pkts": outcome.same_pkts,
+        "numbers": numbers,
+        "failed": failed,
+        "unknown": order.why_unknown(outcome) if order.judged else None,
+    }
 
 
 def _write(order: Order, outcome: dict[str, object]) -> None:

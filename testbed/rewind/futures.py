@@ -62,11 +62,15 @@ class Future:
 
 @dataclass(frozen=True)
 class FutureResult:
-    """What a future gave: its folder, numbers by their expressions, and how many packets of the prefix are the same."""
+    """What a future gave: its folder, numbers by their expressions, and how many packets of the prefix are the same.
+
+    `unknown` says by their expressions why there is no number.
+    """
 
     folder: Path
     numbers: dict[str, Number]
     same_pkts: int
+    unknown: dict[str, str]
 
 
 def carry_out(future: Future) -> FutureResult:
@@ -85,7 +89,14 @@ def carry_out(future: Future) -> FutureResult:
     same_pkts = 0
     if past != future.folder:
         same_pkts = compared(past, future.folder, future.at_ns, future.past.cell.settings["captures"])
-    return FutureResult(future.folder, {text: _number(text, run) for text in future.expressions}, same_pkts)
+    numbers: dict[str, Number] = {}
+    unknown = {}
+    for text in future.expressions:
+        try:
+            numbers[text] = number_of(text, run)
+        except NotMeasuredError as error:
+            numbers[text], unknown[text] = None, str(error)
+    return FutureResult(future.folder, numbers, same_pkts, unknown)
 
 
 def check_past(outcome: FutureResult, past: Past) -> None:
@@ -149,10 +160,3 @@ def _places(content: bytes, until_ns: int) -> Iterator[int]:
             return
         place += _RECORD.size + length
         yield place
-
-
-def _number(expression: str, run: Run) -> Number:
-    try:
-        return number_of(expression, run)
-    except NotMeasuredError:
-        return None

@@ -34,7 +34,10 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Branch:
-    """A future: its run, whether it breaks the property (None without one), what was measured, and late captures."""
+    """A future: its run, whether it breaks the property, what was measured, and late captures.
+
+    `is_broken` is None without a property, and where the future does not tell.
+    """
 
     name: str
     folder: Path
@@ -98,6 +101,7 @@ def write(home: Path, shown: PageData) -> Path:
         "rate_of_run": rate_of_run,
         "run_title": run.settings.title,
         "broken": sum(branch.is_broken is True for branch in shown.branches),
+        "unknown": sum(branch.is_broken is None for branch in shown.branches) if shown.holds else 0,
         "tap": _tap(run),
         "packets": _packets(run, shown.at_s, flow),
         "own": of_run(shown.run, home),

@@ -1,26 +1,21 @@
 """Comparisons that a run keeps or breaks, such as `queue_ms.mean() < 25`, and the numbers that they compare."""
 
 import ast
-import operator
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.claims import expressions
+from analysis.claims.comparisons import compare
 from analysis.claims.of_run import number
+from analysis.claims.syntax import NEVER
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.run.outcomes import ENDS
 from testbed.shared.metrics import METRICS, PHASES
 
 OPERATORS: Final[dict[type[ast.cmpop], str]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-HOLDS: Final[dict[str, Callable[[float, float], bool]]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 WORDS: Final = "a comparison in the words of docs/reference/claims.md and docs/howto/gate.md, with one of < <= > >="
 SHARES: Final = ("share", "utilization", "loss_rate", "retransmission_rate", "queue_share")
 NUMBERS: Final = {phase: [metric.name for metric in METRICS if metric.phase == phase] for phase in PHASES}
@@ -41,9 +36,14 @@ class Inequality:
     sign: str
     bound: str
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both expressions."""
+        return self.measured, self.bound
+
     def holds(self, measured: float, bound: float) -> bool:
-        """Whether these numbers keep it."""
-        return HOLDS[self.sign](measured, bound)
+        """Whether these numbers keep it. Raises NotMeasuredError where they cannot be compared."""
+        return compare(measured, self.sign, bound, by_name=NEVER in self.sides)
 
 
 def of_option(text: str, option: str) -> Inequality:

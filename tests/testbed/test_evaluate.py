@@ -17,6 +17,7 @@ import yaml
 
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
+from analysis.series import NotMeasuredError
 from analysis.verdicts.intervals import student_above
 from images.cache import file_digest
 from scenarios.load import read
@@ -136,12 +137,19 @@ AGAIN = "testbed evaluate mine"
         (CEILING, [(3.0, 4.0), (3.0, 4.0)], judge.MET),
         (CEILING, [(NEVER, 4.0), (NEVER, 4.0)], judge.NOT_MET),
         (CEILING, [(NEVER, 4.0), (3.0, 4.0)], judge.OPEN),
-        (CEILING, [(NEVER, NEVER), (NEVER, NEVER)], judge.MET),
         (CEILING, [(3.0, NEVER), (3.0, NEVER)], judge.MET),
+        (FLOOR, [(3.0, NEVER), (3.0, NEVER)], judge.NOT_MET),
     ],
 )
 def test_verdicts(row: Row, pairs: list[tuple[float, float]], verdict: str) -> None:
     assert verdicts_of([with_margins([judge.margin_of(row, value, bound) for value, bound in pairs])]) == [verdict]
+
+
+@pytest.mark.parametrize(("measured", "bound"), [(NEVER, NEVER), (float("nan"), 4.0), (4.0, float("nan"))])
+@pytest.mark.parametrize("row", [FLOOR, CEILING])
+def test_no_bound_is_kept_by_what_is_no_number(row: Row, measured: float, bound: float) -> None:
+    with pytest.raises(NotMeasuredError):
+        judge.margin_of(row, measured, bound)
 
 
 def with_margins(margins: list[float]) -> Cell:

@@ -197,6 +197,12 @@ def results(tmp_path: Path) -> Path:
         ('drops("tcp").first(6) - drops("tcp").first(7) < 9', "unknown", None, 2),
         ('0 - 1 < drops("tcp").first(6) - drops("tcp").first(7)', "unknown", None, 2),
         ('1 / drops("tcp").first(6) < 9', "unknown", None, 2),
+        ('drops("tcp").first(6) <= drops("tcp").first(7)', "unknown", None, 2),  # neither came
+        ('drops("tcp").first(7) >= drops("tcp").first(6)', "unknown", None, 2),
+        ('drops("tcp").first(6) >= never', "passed", None, 0),
+        ('drops("client").first(0) >= never', "broken", pytest.approx(5, abs=5), 1),
+        ('max(cwnd("tcp").at(drops("tcp").first(6)), 3) > 2', "unknown", None, 2),
+        ("1e308 * 10 + duration > 5", None, None, 2),
         ('cwnd("tcp").at(drops("tcp").first(6)) > 0', "unknown", None, 2),
         ('cwnd("tcp").mean(0, drops("tcp").first(6)) > 0', "unknown", None, 2),
         ('shared("time to yield") < 9', "unknown", None, 2),  # both start together
@@ -209,7 +215,7 @@ def test_how_runs_are_judged(
     file = put(tmp_path, budget("it", holds))
     history = tmp_path / "history.jsonl"
     if result is None:
-        with pytest.raises(BadInputError, match="nobody"):
+        with pytest.raises(BadInputError, match=r"nobody|too large"):
             judge.judge(budgets.load(file), results, "tcp-ledbat")
         return
     for _ in range(2):

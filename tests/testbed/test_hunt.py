@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
+from analysis.run import Run
+from analysis.series import NotMeasuredError
 from scenarios import implementations
 from scenarios.errors import ScenarioError
 from scenarios.load import read
@@ -28,7 +31,9 @@ from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import Data, name, text
 from testbed.hunt.survival import Survival
 from testbed.shared import packets
+from testbed.shared.inequalities import number_of
 from tests.analysis.browser import unsound_by_itself
+from tests.analysis.synthetic import plain, write
 from tests.workflows.test_documentation import rows
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "hunt.md").read_text()
@@ -254,11 +259,33 @@ def test_what_is_wrong_with_an_order(
         ("duration >= 3", 1.0, 3.0, 2.0),
         ("duration > 0", 0.0, 0.0, 2.0),
         ("duration > 0", 9.0, 0.0, 0.5),
-        ("duration > 0", None, 0.0, 0.0),
+        ("duration > 0", None, 0.0, None),
+        ("duration > 0", math.nan, 0.0, None),
+        ("duration <= 3", math.inf, math.inf, None),  # neither of two instants came
+        ("duration >= never", math.inf, math.inf, 0.0),
     ],
 )
-def test_how_near_a_run_is(holds: str, measured: float | None, bound: float, badness: float) -> None:
-    assert read_properties.of_expression(holds).badness(measured, bound) == pytest.approx(badness)
+def test_how_near_a_run_is(holds: str, measured: float | None, bound: float, badness: float | None) -> None:
+    found = read_properties.of_expression(holds).badness(measured, bound)
+    assert found == (badness if badness is None else pytest.approx(badness))
+
+
+def test_each_property_is_a_number(tmp_path: Path) -> None:
+    """A property that no run can answer would never be broken."""
+    made = plain()
+    made.flows, made.cell = ("client", "beside"), "client=tcp-ledbat"
+    folder = write(tmp_path, made)
+    write_columns(folder)
+    run = Run(folder)
+    for file in read_properties.FOLDER.glob("*.yaml"):
+        prop = read_properties.load(file)
+        for expression in prop.expressions:
+            try:
+                number_of(expression, run)
+            except NotMeasuredError:
+                pass  # a run of some seconds
+            except BadInputError as error:
+                pytest.fail(f"{prop.name}: {error}")
 
 
 @pytest.mark.parametrize("same", [0.0, 100.0, 1e6])
@@ -267,7 +294,8 @@ def test_a_baseline_that_nothing_changes_keeps_what_compares_two_runs(same: floa
     for file in read_properties.FOLDER.glob("*.yaml"):
         prop = read_properties.load(file)
         if prop.comparison and prop.of_path and (same or prop.name == "buffer"):
-            assert prop.badness(same, prop.bound_of({}, same)) <= CLEARLY, prop.name
+            badness = prop.badness(same, prop.bound_of({}, same))
+            assert badness is not None and badness <= CLEARLY, prop.name
 
 
 def test_what_a_run_is_compared_with() -> None:

@@ -194,7 +194,7 @@ def test_what_is_wrong_with_an_order(
 
 def test_a_repeated_run_that_differs_stops(run: Path) -> None:
     past = history.read(run)
-    again = futures.FutureResult(run, {}, 0)
+    again = futures.FutureResult(run, {}, 0, {})
     futures.check_past(again, dataclasses.replace(past, digests=past.digests | {"pcap/sender.pcap": "0"}))
     other = dataclasses.replace(past, digests=past.digests | {"traces/queue.csv": "0"})
     with pytest.raises(EngineError, match=r"differs in traces/queue.csv: images or code have changed since$"):
