@@ -12,7 +12,6 @@ from analysis.files import write_made, write_text
 from analysis.report.evidence import Evidence, of_run
 from analysis.units import three_digits, with_unit
 from common.counts import plural
-from testbed.evaluate import crate
 from testbed.evaluate.figures import Drawings
 from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Result
 from testbed.evaluate.read_criteria import Criterion, Row
@@ -21,7 +20,6 @@ from testbed.shared.page import write_page
 
 FORMAT: Final = 1
 TEMPLATE: Final = Path(__file__).with_name("evaluation.html")
-_MADE: Final = ("evaluation.json", "evaluation.md", "index.html")
 SHOWN: Final = 6
 """So many sentences of one part fit on a screen together with the other parts and the table of criteria."""
 
@@ -66,9 +64,7 @@ def write(
         "most_seeds": max((cell.seeds for of_criterion in judged for cell in of_criterion.cells), default=seeds),
         "figures": drawings,
     }
-    page = write_page(folder / "index.html", TEMPLATE, values, made_below(folder / "runs"), again, ["evaluation.json"])
-    crate.write(folder, client, baseline, [folder / name for name in _MADE])
-    return page
+    return write_page(folder / "index.html", TEMPLATE, values, made_below(folder / "runs"), again, ["evaluation.json"])
 
 
 def _title(counts: Counter[str]) -> str:

@@ -3,8 +3,7 @@ with loss and reordering, that change their congestion control at any moment, wh
 settings that change meanwhile.
 
 Prints one line of JSON: packets, seconds, changes of control, what the kernel complained about since the module was
-loaded, whether the module could be removed at the end, and whether the kernel then still checked how locks are taken:
-it stops at its first complaint about them.
+loaded, and whether the module could be removed at the end.
 """
 
 import json
@@ -104,12 +103,6 @@ def complaints():
     return [line for line in run("dmesg --notime").splitlines() if COMPLAINT.search(line)]
 
 
-def locks_are_checked():
-    """Whether lockdep, if this kernel has it, is still at work."""
-    state = Path("/proc/lockdep_stats")
-    return state.exists() and bool(re.search(r"debug_locks: +1$", state.read_text(), re.MULTILINE))
-
-
 def main(wanted, seed):
     """Run until enough packets have crossed; return what is printed."""
     run("dmesg --clear")
@@ -148,7 +141,7 @@ def main(wanted, seed):
         if not removed:
             break
         time.sleep(0.5)
-    return outcome | {"complaints": complaints(), "removed": not removed, "locks_are_checked": locks_are_checked()}
+    return outcome | {"complaints": complaints(), "removed": not removed}
 
 
 if __name__ == "__main__":

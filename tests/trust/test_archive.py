@@ -33,7 +33,6 @@ from testbed.archive.pack import archive
 from testbed.archive.recompute import recompute
 from testbed.archive.verify import verify
 from testbed.cli import main
-from testbed.evaluate import crate as of_evaluation
 
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 SCENARIO = "workflows/studies/icccn/fig3-top.yaml"
@@ -99,16 +98,6 @@ def wrong_with(crate: Path, profile: str, context: Path) -> list[str]:
         cache_path=context,
     )
     return [issue.message for issue in services.validate(settings).get_issues()]
-
-
-def test_an_evaluation_is_a_valid_process_run_crate(tmp_path: Path, known_context: Path) -> None:
-    folder = tmp_path / "tcp-bbr"
-    files = {"evaluation.json": "{}", "studies/evaluate/x.yaml": "x", "runs/a/b/c=1,d=2/seed-1/run.json": "{}"}
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    of_evaluation.write(folder, "tcp-bbr", "tcp-cubic", [folder / "evaluation.json"])
-    assert wrong_with(folder, "process-run-crate-0.5", known_context) == []
 
 
 def test_an_archive_is_a_valid_workflow_run_crate(crate: Path, known_context: Path) -> None:
