@@ -17,7 +17,8 @@ from common.output import ends_with_its_reader
 from common.sums import DamagedError
 from scenarios.run_files import FAILED
 
-CAPTURES: Final = {".pcap", ".pcapng", ".cap", ".dmp", ".dump", ".ntar"}  # that a folder is searched for, also packed
+OBSERVED: Final = {".pcap", ".pcapng", ".cap", ".dmp", ".dump", ".ntar", ".flent", ".qlog", ".sqlog"}
+"""Ends of names that a folder is searched for; the files may be packed."""
 
 
 @ends_with_its_reader
@@ -109,16 +110,16 @@ def _observe(options: argparse.Namespace) -> None:
 
 
 def _observe_folder(folder: Path, into: Path | None) -> None:
-    """Observe a run, all runs below a folder, or each capture below it by itself."""
+    """Observe a run, all runs below a folder, or each capture and log below it by itself."""
     # a run that has lost its run.json has sums, which name it
     if any((folder / name).exists() for name in ("run.json", sums.FILE)):
         return _observe_run(folder)
     runs = sorted(found.parent for found in folder.rglob("run.json") if not found.parent.name.startswith((FAILED, ".")))
     for run in runs:
         _observe_run(run)
-    captures = [] if runs else sorted(path for path in folder.rglob("*") if CAPTURES.intersection(path.suffixes))
+    captures = [] if runs else sorted(path for path in folder.rglob("*") if OBSERVED.intersection(path.suffixes))
     if not runs and not captures:
-        allowed = f"a run folder, or one with runs or with captures ({', '.join(sorted(CAPTURES))}) in it"
+        allowed = f"a run folder, or one with runs, captures or logs ({', '.join(sorted(OBSERVED))}) in it"
         raise BadInputError(f"{folder}: found a folder without run.json; allowed: {allowed}")
     target = into or Path("observed", folder.resolve().name)
     left_out = 0
@@ -270,7 +271,10 @@ def _parser(called: str) -> argparse.ArgumentParser:
     columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
 
     observe = commands.add_parser("observe", help="what captures reveal about each sender, as numbers and pictures")
-    captures = "a capture (pcap or pcapng, also packed by gzip), or a run folder; captures given together are compared"
+    captures = (
+        "a capture (pcap or pcapng, also packed by gzip), a run folder, or a file of qlog, iperf3 (JSON) or flent; "
+        "captures given together are compared"
+    )
     observe.add_argument("paths", metavar="FILE", nargs="*", type=Path, help=captures)
     observe.add_argument(
         "-i", dest="interface", metavar="INTERFACE", help="capture at this interface, by dumpcap, until Ctrl-C"

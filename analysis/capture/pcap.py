@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
-from analysis.capture import _dissect
+from analysis.capture import _dissect, foreign
 from analysis.errors import BadInputError
 from common.counts import plural
 
@@ -80,20 +80,9 @@ MORE_COLUMNS: Final[dict[str, np.dtype[np.generic]]] = {
 PACKED: Final[dict[bytes, tuple[str, Callable[..., Any]]]] = {
     b"\x1f\x8b": ("gzip", gzip.open), b"BZh": ("bzip2", bz2.open), b"\xfd7zXZ\0": ("xz", lzma.open)
 }  # fmt: skip
-FOREIGN: Final[dict[bytes, tuple[str, str]]] = {  # what else people have, and what makes a capture of it
-    b"\x28\xb5\x2f\xfd": ("packed by zstd", "unzstd FILE unpacks it"),
-    b"\x04\x22\x4d\x18": ("packed by lz4", "unlz4 FILE unpacks it"),
-    b"PK\x03\x04": ("an archive", "unzip FILE unpacks it"),
-    b"snoop\0\0\0": ("a capture by snoop", "editcap -F pcap FILE NEW makes pcap of it"),
-    b"\x34\xcd\xb2\xa1": ("a capture in a variant of pcap", "editcap -F pcap FILE NEW makes pcap of it"),
-    b"\xa1\xb2\xcd\x34": ("a capture in a variant of pcap", "editcap -F pcap FILE NEW makes pcap of it"),
-    b"RTSS": ("a capture by Network Instruments", "editcap -F pcap FILE NEW makes pcap of it"),
-    b"TRSNIFF data": ("a capture by Sniffer", "editcap -F pcap FILE NEW makes pcap of it"),
-    b"GMBU": ("a capture by Microsoft's Network Monitor", "editcap -F pcap FILE NEW makes pcap of it"),
-    b"PAR1": ("a Parquet table", "observe the run folder that holds it"),
-}
 MOST_UNPACKED_BYTES: Final = 1 << 30  # a packed file of a megabyte may hold a gigabyte
 PIECE_BYTES: Final = 1 << 20
+BEGINNING_BYTES: Final = 4096  # that tell what a file is
 PCAPNG_MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 COMPLETE, TRUNCATED, BAD_LENGTH, BAD_BLOCK = range(4)  # `enum ending` of records.h
 WRONG: Final = {  # {found} is the number that was found
@@ -156,7 +145,7 @@ def read_wide(path: Path) -> Iterator[Arrays]:
 
 
 def _chunks(path: Path, kinds: Mapping[str, DTypeLike], most_pkts: int) -> Iterator[Arrays]:
-    with _bytes_of(path) as data:
+    with unpacked(path) as data:
         headers, offset = _begin(path, data)
         done, rows, ending, packets = 0, most_pkts, COMPLETE, 0
         while rows == most_pkts and ending == COMPLETE:
@@ -188,21 +177,45 @@ def no_packets() -> pl.DataFrame:
     return pl.DataFrame({name: np.empty(0, dtype) for name, dtype in COLUMNS.items()})
 
 
+def beginning(path: Path) -> bytes:
+    """First bytes of a file, unpacked; nothing of what is no file, or cannot be unpacked."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        begins = file.read(BEGINNING_BYTES)
+    packer = _packer(begins)
+    if not packer:
+        return begins
+    try:
+        with packer[1](path) as packed:
+            return bytes(packed.read(BEGINNING_BYTES))
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        return b""
+
+
+def _packer(begins: bytes) -> tuple[str, Callable[..., Any]] | None:
+    return next((packer for magic, packer in PACKED.items() if begins.startswith(magic)), None)
+
+
 @contextmanager
-def _bytes_of(path: Path) -> Iterator[mmap.mmap]:
-    """A file's bytes, unpacked if they are packed; a packed file that breaks off gives what comes before."""
-    with path.open("rb") as file, tempfile.TemporaryFile() as unpacked:
-        begins = file.read(max(map(len, PACKED)))
-        packer = next((packer for magic, packer in PACKED.items() if begins.startswith(magic)), None)
+def unpacked(path: Path) -> Iterator[mmap.mmap]:
+    """A file's bytes, unpacked if they are packed; a packed file that breaks off gives what comes before.
+
+    Raises BadInputError for a pipe, for what cannot be unpacked, and for less than a capture's header.
+    """
+    with path.open("rb") as file, tempfile.TemporaryFile() as holder:
+        packer = _packer(file.read(max(map(len, PACKED))))
         if not file.seekable():
             raise BadInputError(f"{path}: found a pipe; allowed: a file, or -i and an interface")
         if packer:
-            _unpack(path, packer, unpacked)
-        holds = unpacked if packer else file
+            _unpack(path, packer, holder)
+        holds = holder if packer else file
         size = holds.seek(0, 2)
         if size < FILE_HEADER_BYTES:
+            holds.seek(0)
             of = "unpacked, " if packer else ""
-            raise BadInputError(f"{path}: {of}{size} bytes are too few for a capture, whose header alone has 24")
+            few = f"{of}{size} bytes are too few for a capture, whose header alone has 24"
+            raise BadInputError(f"{path}: {foreign.named(holds.read()) or few}")
         with mmap.mmap(holds.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield data
 
@@ -233,28 +246,16 @@ def _begin(path: Path, data: mmap.mmap) -> tuple[bytearray, int]:
         if ticks is not None:
             break
     else:
-        raise BadInputError(f"{path}: {_foreign(data[:FILE_HEADER_BYTES])}")
+        odd = (
+            f"the magic number at byte 0 is {data[:4].hex()}, allowed are those of a pcap file "
+            "(a1b2c3d4 or a1b23c4d, in either byte order) and of pcapng (0a0d0d0a)"
+        )
+        raise BadInputError(f"{path}: {foreign.told(data[:BEGINNING_BYTES]) or odd}")
     link_type = _word(data, 20, swapped) & 0xFFFF
     if link_type not in LINK_TYPES:
         name = f" ({OTHER_LINKS[link_type]})" if link_type in OTHER_LINKS else ""
         raise BadInputError(f"{path}: the link type at byte 20 is {link_type}{name}, allowed are {_links()}")
     return _dissect.headers(False, swapped, ticks, link_type), FILE_HEADER_BYTES
-
-
-def _foreign(begins: bytes) -> str:
-    """Say what a file is that is no capture, and what to do with it."""
-    for magic, (what, way) in FOREIGN.items():
-        if begins.startswith(magic):
-            return f"found {what}; allowed: pcap and pcapng, plain or packed by gzip, bzip2 or xz; {way}"
-    if begins.lstrip()[:1] in (b"{", b"["):
-        return "found JSON, as iperf3, flent and qlog write it; allowed: a capture of the packets (pcap or pcapng)"
-    text = begins.decode("ascii", "replace")
-    if any(map(str.isalnum, text)) and all(one.isprintable() or one in "\t\r\n" for one in text):
-        return "found text, such as ss, mahimahi and tcpdump print; allowed: a capture of the packets (pcap or pcapng)"
-    return (
-        f"the magic number at byte 0 is {begins[:4].hex()}, allowed are those of a pcap file "
-        "(a1b2c3d4 or a1b23c4d, in either byte order) and of pcapng (0a0d0d0a)"
-    )
 
 
 def _links() -> str:

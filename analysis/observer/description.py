@@ -30,6 +30,11 @@ ENCRYPTED: Final = (
     "captures of both hosts does"
 )
 """Why captures from elsewhere tell nothing of the sender of a stream over UDP that is not uTP."""
+INTERVALS: Final = (
+    "values of whole intervals hide what a sender does within a round-trip time; a capture at the sender, or its qlog, "
+    "shows it"
+)
+"""Why the files of flent, iperf3 and mm-link tell nothing of a controller."""
 PERCENTILES: Final = {"min": 0, "p5": 5, "median": 50, "p95": 95, "max": 100}
 
 
@@ -39,6 +44,11 @@ def lines(folder: Path) -> list[str]:
     flows = document["flows"]
     if isinstance(flows, dict):
         return [_line(name, seen) for name, seen in flows.items()]
+    if "logs" in document:
+        said = [
+            f"{flow['name']}, {flow['seen_in'][0]['name']}: {'; '.join(flow['seen_in'][0]['facts'])}" for flow in flows
+        ]
+        return [*said, f"no controller is judged: {INTERVALS}"]
     # of several captures, the first has the best view
     named = [_line(f"{flow['name']}, {flow['sender']} to {flow['receiver']}", flow["seen_in"][0]) for flow in flows]
     return named + _not_described(document["captures"])

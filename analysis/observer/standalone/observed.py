@@ -1,7 +1,7 @@
 """A flow as captures show it: where it was seen, which view tells most, and what passed over time."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -46,8 +46,8 @@ class Observed:
     pairs: list[Pair]
 
 
-def together(summaries: list[flows.Summary]) -> Iterator[Observed]:
-    """Flows of all captures, those that several hold as one; the largest first.
+def together(summaries: list[flows.Summary], logged: Sequence[FlowView] = ()) -> Iterator[Observed]:
+    """Flows of all captures, those that several hold as one, the largest first; behind them those of senders' logs.
 
     Each is made when it is asked for, as what is worked out of a flow's packets takes more memory than they.
     """
@@ -78,6 +78,8 @@ def together(summaries: list[flows.Summary]) -> Iterator[Observed]:
         own = [each for each in pairs if id(each.near) in members]
         yield Observed(f"flow-{next(names)}", seen, own)
         del seen
+    for seen_in_log in logged:
+        yield Observed(f"flow-{next(names)}", [seen_in_log], [])
 
 
 def _flow_view(flow: CapturedFlow) -> FlowView:

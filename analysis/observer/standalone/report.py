@@ -1,4 +1,4 @@
-"""`testbed observe FILE...`: captures to JSON, CSV and a page with a picture a flow."""
+"""`testbed observe FILE...`: captures and senders' logs to JSON, CSV and a page with a picture a flow."""
 
 import csv
 import io
@@ -10,11 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
 from analysis.observer.description import described, facts
-from analysis.observer.standalone import captures, flows
+from analysis.observer.logs import files
+from analysis.observer.logs.log import Log
+from analysis.observer.standalone import captures, flows, sender_log
 from analysis.observer.standalone.observed import FlowView, Observed, bins, throughput, together
 from analysis.observer.standalone.tap import Place
 from analysis.series import Floats, Series
@@ -29,24 +32,41 @@ ELSEWHERE: Final = (
 def observe(paths: list[Path], into: Path, refresh_s: int | None = None) -> Path:
     """Write what captures tell into a folder; returns the page, which with `refresh_s` loads itself again.
 
-    Raises BadInputError, before anything is written, when a file is no capture or holds no packet of TCP or UDP.
+    Files in which other programs say what they measured have pages of their own.
+
+    Raises BadInputError, before anything is written, when a file is neither, or holds no packet of TCP or UDP.
     """
+    read = {path: files.read(path) for path in paths}
+    logs = [found for found in read.values() if isinstance(found, Log)]
+    if logs:
+        if len(logs) < len(paths):
+            other = next(path for path, found in read.items() if not isinstance(found, Log))
+            raise BadInputError(f"{other}: found packets beside {logs[0].program}'s file; allowed: a command for each")
+        from analysis.observer.standalone import measured
+
+        return measured.write(logs, into)
     # the page needs the drawing library, which takes long to load
     from analysis.observer.standalone import page
 
     summaries: list[flows.Summary] = []
-    for path in paths:
+    logged: list[FlowView] = []
+    for path, found in read.items():
+        if isinstance(found, list):
+            views = sender_log.views(found)
+            summaries.append(flows.Summary(views[0].flow.captured, [], 0, 0, 0))
+            logged += views
+            continue
         room = captures.MOST_PKTS - sum(summary.captured.pkts for summary in summaries)
         summaries.append(flows.find(*captures.read(path, room)))
     described_flows, rows = [], []
     pictures: dict[str, str] = {}
-    for observed in together(summaries):
+    for observed in together(summaries, logged):
         described_flows.append(_flow(observed))
         rows += _series_rows(observed.name, _series(observed.seen[0]))
         pictures |= {observed.name + suffix: svg for suffix, svg in page.pictures(observed).items()}
     document = {
         "format": FORMAT,
-        "captures": [_capture(summary) for summary in summaries],
+        "captures": [_capture(summary, logged) for summary in summaries],
         "flows": described_flows,
     }
     for stale in into.glob("flow-*.svg"):  # of captures that were observed into this folder before
@@ -60,8 +80,9 @@ def observe(paths: list[Path], into: Path, refresh_s: int | None = None) -> Path
     return into / "index.html"
 
 
-def _capture(summary: flows.Summary) -> dict[str, Any]:
+def _capture(summary: flows.Summary, logged: list[FlowView]) -> dict[str, Any]:
     captured = summary.captured
+    own = [one for one in logged if one.flow.captured is captured]
     return {
         "file": str(captured.path),
         "begins": datetime.fromtimestamp(captured.origin_ns // 10**9, UTC).isoformat(),
@@ -70,7 +91,7 @@ def _capture(summary: flows.Summary) -> dict[str, Any]:
         "tcp_and_udp_pkts": captured.pkts,
         "other_pkts": sum(captured.others.values()),
         "others": captured.others,
-        "flows": len(summary.flows),
+        "flows": len(summary.flows) + len(own),
         "flows_with_too_few_packets": summary.small,
         "further_flows": summary.beyond,
         "udp_pkts_that_are_not_utp": summary.datagrams,
