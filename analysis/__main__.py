@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis.errors import BadInputError
+from analysis.files import check_folder
 from analysis.watchdog import LIMIT_S, ended_after
 from common import sums
 from common.counts import plural
@@ -76,6 +77,14 @@ def _damaged(options: argparse.Namespace) -> None:
 
     for damages in damage(options.results).items():
         print(json.dumps(damages))
+
+
+def _vouch(options: argparse.Namespace) -> None:
+    for folder in options.folders:
+        if (folder / sums.FILE).exists():
+            raise BadInputError(f"{folder / sums.FILE}: exists; allowed: a folder without sums, or remove it first")
+        check_folder(folder, "files")
+        sums.write(folder, sums.below(folder))
 
 
 def _columns(options: argparse.Namespace) -> None:
@@ -242,6 +251,7 @@ def _seeds(options: argparse.Namespace) -> None:
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "plan": _plan,
     "damaged": _damaged,
+    "vouch": _vouch,
     "columns": _columns,
     "observe": _observe,
     "measure": _measure,
@@ -264,8 +274,13 @@ def _parser(called: str) -> argparse.ArgumentParser:
     plan = commands.add_parser("plan", help="the experiments of studies, their files and runs; one JSON line each")
     plan.add_argument("studies", metavar="STUDY", nargs="+", type=Path, help="the folder of a study")
 
-    damaged = commands.add_parser("damaged", help="damaged and missing files of results; one JSON line each")
+    damaged = commands.add_parser(
+        "damaged", help="files of results that are damaged, missing or without a sum; one JSON line each"
+    )
     damaged.add_argument("results", metavar="RESULTS", type=Path, help="folder of results")
+
+    vouch = commands.add_parser("vouch", help="write the sums of folders that have none, as they are now")
+    vouch.add_argument("folders", metavar="FOLDER", nargs="+", type=Path, help="a run folder, for example")
 
     columns = commands.add_parser("columns", help="captures and traces of runs to Parquet tables")
     columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")

@@ -8,11 +8,11 @@ from typing import Any, Final
 from analysis.capture.columns import write_columns
 from analysis.figures import roles
 from analysis.figures.roles import Role
-from analysis.files import write_text
 from analysis.observer.description import described
 from analysis.observer.picture import stacked
 from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
+from common import sums
 
 FORMAT: Final = 1
 RATE_BIN_S: Final = 1.0
@@ -26,8 +26,9 @@ def observe(folder: Path) -> list[str]:
     flows = {flow.name: _flow(run, flow.name) for flow in run.settings.flows}
     result = {"format": FORMAT, "study": run.settings.study, "experiment": run.settings.experiment}
     result |= {"cell": run.settings.cell, "seed": run.settings.seed, "flows": flows}
-    write_text(folder / "observation.json", json.dumps(result, indent=1, allow_nan=False) + "\n")
-    write_text(folder / "observation.svg", _picture(run))
+    with sums.replacing(folder) as draft:
+        (draft / "observation.json").write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        (draft / "observation.svg").write_text(_picture(run), encoding="utf-8")
     return warnings
 
 

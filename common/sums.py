@@ -4,6 +4,8 @@ What writes the files of a folder writes their SHA-256 into SHA256SUMS there; wh
 `sha256sum --check --strict SHA256SUMS` compares all of them by hand. Processors with instructions for SHA-256 compute
 it faster than anything else that coreutils can check (1.7 GB/s; BLAKE2b 0.9 GB/s).
 
+Their own sum stands in the first line: lines that somebody has removed or changed are noticed, too.
+
 The sums tell of accidents: a disk, a copy, an editor. Whoever may write into a folder may write its sums, too.
 """
 
@@ -20,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from common import files
 
 FILE = "SHA256SUMS"
+WITHOUT = "without a sum"
 _HEAD = "# SHA-256 of the lines below: "
 _LINE = re.compile(r"(?P<escaped>\\?)(?P<sum>[0-9a-f]{64}) [ *](?P<name>.+)")
 
@@ -79,12 +82,15 @@ def read(folder: Path) -> dict[str, str]:
         text = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise DamagedError(
-            f"{file}: missing, so nothing can be checked there; make the files again, or write sums with sha256sum"
+            f"{file}: missing, so nothing can be checked there; make the files again, or vouch for them yourself: "
+            "python -m analysis vouch FOLDER"
         ) from None
     head, _, rest = text.partition(b"\n")
-    if head.startswith(b"#") and head != f"{_HEAD}{hashlib.sha256(rest).hexdigest()}".encode():
+    if not head.startswith(_HEAD.encode()):
+        raise DamagedError(f"{file}: damaged: its first line is not the sum of the lines below")
+    if head != f"{_HEAD}{hashlib.sha256(rest).hexdigest()}".encode():
         raise DamagedError(f"{file}: damaged: the sum in its first line is not that of the lines below")
-    lines = (rest if head.startswith(b"#") else text).decode(errors="surrogateescape").removesuffix("\n").split("\n")
+    lines = rest.decode(errors="surrogateescape").removesuffix("\n").split("\n") if rest else []
     matches = [_LINE.fullmatch(line) for line in lines]
     if None in matches:
         raise DamagedError(f"{file}: damaged: found {lines[matches.index(None)]!r}; allowed: lines of sha256sum")
@@ -116,22 +122,47 @@ def checked(folder: Path, name: str) -> Path:
     return path
 
 
-def damaged(folder: Path) -> dict[str, str]:
-    """Return what is wrong in a folder: `missing` or `damaged` by the path of a file there."""
+def damaged(folder: Path, needed: Collection[str] = ()) -> dict[str, str]:
+    """Return what is wrong in a folder: `missing` or `damaged` by the path of a file there.
+
+    Each of `needed` has to have a sum, and is else `without a sum`.
+    """
     with _locked(folder, fcntl.LOCK_SH):
         try:
             sums = read(folder)
         except DamagedError:
             return {FILE: "damaged" if (folder / FILE).exists() else "missing"}
         wrong = {name: _wrong(folder / name, its_sum) for name, its_sum in sums.items()}
-    return {name: what.partition(":")[0] for name, what in wrong.items() if what}
+    told = {name: what.partition(":")[0] for name, what in wrong.items() if what}
+    return told | {name: WITHOUT for name in needed if name not in sums}
+
+
+def unvouched(folder: Path, unread: re.Pattern[str] | None = None) -> list[str]:
+    """List the files below a folder, by their paths there, of which no sum is known where they lie.
+
+    Sums lie in their folder or in one above it, up to `folder`. Hidden files and folders are being written; names that
+    `unread` matches are of files and folders that nothing reads.
+    """
+    return sorted(file.relative_to(folder).as_posix() for file in _unvouched(folder, folder, {}, unread))
+
+
+def _unvouched(folder: Path, vouches: Path, sums: Mapping[str, str], unread: re.Pattern[str] | None) -> Iterator[Path]:
+    if (folder / FILE).exists():
+        vouches, sums = folder, known(folder)
+    for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if entry.name.startswith(".") or entry.name == FILE or (unread and unread.fullmatch(entry.name)):
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            yield from _unvouched(entry, vouches, sums, unread)
+        elif entry.relative_to(vouches).as_posix() not in sums:
+            yield entry
 
 
 @contextmanager
 def replacing(folder: Path, instead_of: Collection[str] = ()) -> Iterator[Path]:
     """Yield an empty folder for new files; when the block succeeds, they replace those of their names in `folder`.
 
-    Their sums come with them, and nothing vouches any longer for the files named by `instead_of`.
+    Their sums come with them. Files named by `instead_of` of which there are no new ones are removed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".draft.", dir=folder))
@@ -146,6 +177,8 @@ def replacing(folder: Path, instead_of: Collection[str] = ()) -> Iterator[Path]:
                 (draft / name).replace(folder / name)
             kept = {name: its_sum for name, its_sum in known(folder).items() if name not in instead_of}
             write(folder, kept | made)
+            for name in set(instead_of) - made.keys():
+                inside(folder, name).unlink(missing_ok=True)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -1,6 +1,7 @@
 """Tells which runs need not be carried out again."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from common import sums
 from engine import backends
 from engine.run import run_folder
 from scenarios.resolve import Cell, resolve
+from scenarios.run_files import OF_RUN
 
+LOGS = re.compile("logs")
 _CHANGES = ("origin_ns",)
 _OF_PROVENANCE = ("commit", "host")
 
@@ -25,7 +28,7 @@ def is_finished(cell: Cell, seed: int, into: Path, backend: str, since: Path | N
     folder = run_folder(into, cell, seed)
     if not folder.exists():
         return False
-    damaged = sums.damaged(folder)
+    damaged = sums.damaged(folder, OF_RUN) | dict.fromkeys(sums.unvouched(folder, LOGS), sums.WITHOUT)
     for name, what in damaged.items():
         print(f"{folder / name}: {what}; the run is made again", file=sys.stderr)
     if damaged:

@@ -70,8 +70,6 @@ def drop(folder: Path, packets: bool) -> None:
     gone = [name for name in sums.read(folder) if name in traces or (packets and _is_capture(name))]
     with sums.replacing(folder, instead_of=gone):
         pass
-    for name in gone:
-        sums.inside(folder, name).unlink(missing_ok=True)
 
 
 def _is_capture(name: str) -> bool:

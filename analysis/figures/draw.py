@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from analysis.documents import read_made
 from analysis.errors import BadInputError
@@ -10,6 +11,9 @@ from analysis.experiment_files import CAPTION, PICTURE, VERDICTS
 from analysis.figures import in_reference, kinds, page, style, svg
 from analysis.pool import each
 from common import sums
+
+FIGURE: Final = (*(f"{PICTURE}{suffix}.svg" for suffix in style.WIDTHS), f"{PICTURE}.html", CAPTION)
+"""Files of a figure."""
 
 
 def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1, reference: Path | None = None) -> None:
@@ -37,7 +41,7 @@ def _is_current(folder: Path, code: Path | None, reference: Path | None) -> bool
     kept = in_reference.file_of(reference, folder.name)
     sources = [folder / VERDICTS, *([code] if code else []), *([kept] if kept else [])]
     is_newer = last.exists() and all(last.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
-    return is_newer and not sums.damaged(folder)
+    return is_newer and not sums.damaged(folder, FIGURE)
 
 
 def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> None:

@@ -102,7 +102,7 @@ def write_viewer(folder: Path) -> None:
     """Write what all interactive pages below a folder share, once: making it takes seconds."""
     path = folder / VIEWER
     head = f"// for vl-convert {version('vl-convert-python')}\n"
-    if not sums.damaged(folder) and path.read_text(encoding="utf-8").startswith(head):
+    if not sums.damaged(folder, [VIEWER]) and path.read_text(encoding="utf-8").startswith(head):
         return
     with sums.replacing(folder) as draft:
         # a script of its own instead of a module: browsers load no modules from a disk

@@ -14,7 +14,7 @@ from analysis.documents import read_made
 from analysis.errors import BadInputError
 from analysis.experiment_files import CAPTION, METRICS, PICTURE, VERDICTS
 from analysis.figures import style
-from common.sums import DamagedError
+from common.sums import WITHOUT, DamagedError
 from engine.errors import EngineError
 from engine.images import PROJECT
 from scenarios.run_files import OF_RUN
@@ -90,9 +90,11 @@ def check(results: Path) -> None:
     if lacking:
         gaps = "; ".join(f"{name} lacks {listed(lacking[name])}" for name in sorted(lacking))
         raise EngineError(f"{results}: {gaps}; `snakemake --cores all {' '.join(sorted(lacking))}` makes it")
-    damaged = [f"{file}: {what}" for file, what in damage(results).items()]
-    if damaged:
+    wrong = damage(results)
+    if damaged := [f"{file}: {what}" for file, what in wrong.items() if what != WITHOUT]:
         raise EngineError(f"{results}: {listed(damaged)}; snakemake makes these again")
+    if wrong:
+        raise EngineError(f"{results}: {WITHOUT}: {listed(list(wrong))}; remove these, and snakemake makes what is due")
 
 
 def _gone(results: Path, folder: Path, experiment: MeasuredExperiment) -> Iterator[str]:

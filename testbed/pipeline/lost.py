@@ -5,15 +5,24 @@ long as what was made of it is there.
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 from common import sums
 from scenarios.run_files import FAILED
 from testbed.pipeline.plan import Plan
 from testbed.pipeline.sources import Sources
+
+_MADE: Final = re.compile(
+    r"kunit\.json|tables/(\w+\.parquet|datapackage\.json)"
+    r"|runs/.+/seed-\d+/.+"
+    r"|experiments/([^/]+/(metrics\.csv|verdicts\.json|figure(-narrow)?\.(svg|html)|figure\.txt)|viewer\.js)"
+)
+"""What a step makes anew, with its sum, even where there is such a file already."""
 
 
 def tell(plans: Iterable[Plan], asked_for: Plan, sources: Sources) -> None:
@@ -24,6 +33,10 @@ def tell(plans: Iterable[Plan], asked_for: Plan, sources: Sources) -> None:
     there = [plan for plan in plans if Path(plan.results, "runs").exists()]
     for plan in dict.fromkeys([asked_for, *there]):
         lost = (_damaged(plan) if plan in there else {}) | dict.fromkeys(_removed(plan), "missing")
+        foreign = [file for file, what in lost.items() if what == sums.WITHOUT and not _MADE.fullmatch(file)]
+        for file in foreign:
+            del lost[file]
+            print(f"{plan.results}/{file}: {sums.WITHOUT}, and nothing here makes it: remove it", file=sys.stderr)
         for file, what in lost.items():
             if not _has_failed(Path(plan.results, file)):
                 print(f"{plan.results}/{file}: {what}; due again", file=sys.stderr)

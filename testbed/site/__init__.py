@@ -82,8 +82,7 @@ def _reports(results: Path, out: Path) -> list[Part]:
         made = results / folder / "report"
         if not (made / "index.html").exists():
             continue
-        for file, what in sums.damaged(made).items():
-            raise BadInputError(f"{made / file}: {what}; snakemake makes it again")
+        _check(made)
         _copy(made, out / name)
         how = _BY_MAKE.format("make quick" if folder else "make reproduce")
         _unlink_what_stayed(out / name, how)
@@ -97,6 +96,14 @@ def _reports(results: Path, out: Path) -> list[Part]:
     return parts
 
 
+def _check(made: Path) -> None:
+    """Refuse a folder of which a file is not as it was made, or was put there."""
+    for file, what in sums.damaged(made).items():
+        raise BadInputError(f"{made / file}: {what}; snakemake makes it again")
+    for file in sums.unvouched(made):
+        raise BadInputError(f"{made / file}: {sums.WITHOUT}; remove it, and snakemake makes what is missing")
+
+
 def _tables(results: Path, out: Path) -> list[Part]:
     """Copy the tables over runs, with a page that says what they are."""
     parts = []
@@ -105,8 +112,7 @@ def _tables(results: Path, out: Path) -> list[Part]:
         made = results / folder / "tables"
         if not (made / PACKAGE).exists():
             continue
-        for file, what in sums.damaged(made).items():
-            raise BadInputError(f"{made / file}: {what}; snakemake makes it again")
+        _check(made)
         shutil.copytree(made, out / name, ignore=shutil.ignore_patterns(".*"))
         tables = read_made(made, PACKAGE).data["resources"]
         write_page(out / name / "index.html", OWN / "tables.html", {"title": title, "tables": tables})

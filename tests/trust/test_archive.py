@@ -20,7 +20,9 @@ from requests_cache.models.response import CachedResponse
 from rocrate_validator import models, services
 
 from analysis.capture.columns import drop, write_columns
+from analysis.damage import damage
 from analysis.measure import measure
+from common import sums
 from engine import images
 from engine.errors import EngineError
 from engine.images import PROJECT
@@ -59,8 +61,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(PROJECT)
         experiment = measure(Path(CLAIMS), folder / "runs", folder / "experiments")
-    for name in ("figure.svg", "figure-narrow.svg", "figure.txt"):
-        (experiment / name).write_text(name)
+    with sums.replacing(experiment) as draft:
+        for name in ("figure.svg", "figure-narrow.svg", "figure.txt"):
+            (draft / name).write_text(name)
     return folder
 
 
@@ -108,7 +111,8 @@ def test_an_archive_is_a_valid_workflow_run_crate(crate: Path, known_context: Pa
 
 def test_a_file_is_there_once(results: Path, tmp_path: Path) -> None:
     copied = shutil.copytree(results, tmp_path / "results")
-    (copied / "kunit.json").write_text('{"cases": {}}')
+    with sums.replacing(copied) as draft:
+        (draft / "kunit.json").write_text('{"cases": {}}')
     crate = archive(copied, tmp_path / "crate")
     entities = [entity["@id"] for entity in json.loads((crate / METADATA).read_text())["@graph"]]
     assert len(entities) == len(set(entities))
@@ -263,8 +267,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("what", DAMAGE)
 def test_a_damaged_archive_is_refused(crate: Path, what: str) -> None:
-    damage, words = DAMAGE[what]
-    damage(crate)
+    change, words = DAMAGE[what]
+    change(crate)
     with pytest.raises(EngineError, match=words):
         list(verify(crate))
 
@@ -280,6 +284,44 @@ def test_damaged_results_are_not_archived(results: Path, tmp_path: Path) -> None
     metrics.write_text(metrics.read_text().replace("1", "2", 1))
     with pytest.raises(EngineError, match=f"experiments/{EXPERIMENT}/metrics.csv: damaged"):
         archive(copied, tmp_path / "crate")
+
+
+def without_line(file: Path, name: str) -> None:
+    """Remove the sum of a file, and write the first line for the rest."""
+    sums.write(file.parent, {each: of for each, of in sums.read(file.parent).items() if each != name})
+
+
+UNVOUCHED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "sums without a first line": (
+        lambda folder: (folder / sums.FILE).write_text((folder / sums.FILE).read_text().partition("\n")[2]),
+        f"{sums.FILE}: damaged",
+    ),
+    "a changed file without a sum": (
+        lambda folder: (
+            (folder / "metrics.csv").write_text((folder / "metrics.csv").read_text().replace("1", "2", 1)),
+            without_line(folder / sums.FILE, "metrics.csv"),
+        ),
+        "metrics.csv",
+    ),
+    "another file": (lambda folder: (folder / "notes.txt").touch(), "notes.txt"),
+    "another picture": (lambda folder: (folder.parent / "notes.svg").touch(), "experiments/notes.svg"),
+    "no sums of a figure": (lambda folder: without_line(folder / sums.FILE, "figure.txt"), "figure.txt"),
+    "a capture of a run": (
+        lambda folder: (folder.parents[1] / "runs" / RUN / "pcap/made-up.pcap").touch(),
+        f"runs/{RUN}/pcap/made-up.pcap",
+    ),
+    "kunit.json": (lambda folder: (folder.parents[1] / "kunit.json").write_text("{}"), "kunit.json"),
+}
+
+
+@pytest.mark.parametrize("what", UNVOUCHED)
+def test_what_nothing_vouches_for_is_not_archived(results: Path, tmp_path: Path, what: str) -> None:
+    copied = shutil.copytree(results, tmp_path / "results")
+    change, named = UNVOUCHED[what]
+    change(copied / "experiments" / EXPERIMENT)
+    with pytest.raises(EngineError, match=named):
+        archive(copied, tmp_path / "crate")
+    assert any(named.partition(":")[0] in file for file in damage(copied))
 
 
 INCOMPLETE: dict[str, tuple[Callable[[Path], object], str]] = {

@@ -96,9 +96,17 @@ def test_the_pipeline_makes_it_again(results: Results, damage: Callable[[Path], 
     assert damaged
     for file in damaged:
         (damage or cut)(results.root / file)
+    if damage is Path.unlink:
+        (results.root / "experiments/short/notes.txt").touch()
+        (results.root / RUN / "pcap/made-up.pcap").touch()
     said = results.make()
     told = re.findall(rf"{results.root}/(.*): (?:damaged|missing); due again\n", said)
     assert sorted(told) == sorted(damaged)
+    if damage is Path.unlink:
+        assert f"{RUN}/pcap/made-up.pcap: without a sum; due again" in said
+        assert not (results.root / RUN / "pcap/made-up.pcap").exists()
+        assert "experiments/short/notes.txt: without a sum, and nothing here makes it: remove it" in said
+        (results.root / "experiments/short/notes.txt").unlink()
     assert results.bytes_that_repeat() == before
     assert "seed-2: finished before, and kept" in next((results.root / "logs/runs").rglob("*.log")).read_text()
     assert "Nothing to be done" in results.make()
