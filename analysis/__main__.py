@@ -88,9 +88,13 @@ def _vouch(options: argparse.Namespace) -> None:
 
 
 def _columns(options: argparse.Namespace) -> None:
+    _make_columns(options.runs)
+
+
+def _make_columns(runs: Sequence[Path]) -> None:
     from analysis.capture.columns import write_columns
 
-    for run in options.runs:
+    for run in runs:
         if not run.exists() and run.with_name(f"{FAILED}{run.name}").exists():
             continue  # its summary says why
         for warning in write_columns(run):
@@ -161,12 +165,16 @@ def _tell(page: Path) -> None:
 
 
 def _measure(options: argparse.Namespace) -> None:
-    from analysis.measure import lines, measure_all
+    from analysis.measure import claims_file, measure_all, verdicts_of, without_tables
+    from analysis.report.results import lines
 
-    measure_all(options.claims, options.runs, options.out, options.kunit, options.newer_than, options.processes)
+    files = [claims_file(named) for named in options.claims]
     if options.newer_than is None:  # by hand
-        for claims in options.claims:
-            print("\n".join(lines(claims, options.out)))
+        _make_columns(without_tables(files, options.runs))
+    measure_all(files, options.runs, options.out, options.kunit, options.newer_than, options.processes)
+    if options.newer_than is None:  # by hand
+        for claims in files:
+            print("\n".join(lines(verdicts_of(claims, options.out))))
 
 
 def _tables(options: argparse.Namespace) -> None:
@@ -298,7 +306,8 @@ def _parser(called: str) -> argparse.ArgumentParser:
     observe.add_argument("--into", type=Path, help="default: observed/NAME, by the first capture or the interface")
 
     measure = commands.add_parser("measure", help="verdicts on claims, from the runs of experiments")
-    measure.add_argument("claims", metavar="CLAIMS", nargs="+", type=Path, help="a file with an experiment's claims")
+    which = "a file with an experiment's claims; or an experiment's id, whose file is here or in a folder below"
+    measure.add_argument("claims", metavar="CLAIMS", nargs="+", type=Path, help=which)
     older = "only experiments whose verdicts are older than the file of this NAME beside them, or missing"
     measure.add_argument("--newer-than", metavar="NAME", help=older)
     measure.add_argument("--processes", type=int, default=1, help="number of processes that measure")

@@ -4,7 +4,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -12,12 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis import host, readings
-from analysis.claims import registry
+from analysis.claims import named, registry, syntax
 from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
 from analysis.claims.syntax import is_about_means
 from analysis.documents import Fields, read_if_made
-from analysis.errors import BadInputError
+from analysis.errors import BadExpressionError, BadInputError
 from analysis.experiment_files import FORMAT, METRICS, NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.figures.numbers import as_json, expressions_of, numbers_of
 from analysis.pool import each
@@ -31,9 +32,25 @@ from analysis.verdicts.of_claim import judge
 from analysis.verdicts.spread import spread
 from analysis.verdicts.tolerances import Zones
 from common import sums
+from scenarios import CLAIMS
+from scenarios.errors import ScenarioError
 
 ALL_CELLS: Final = "all"
+TABLES: Final = "columns/"  # the tables of a run, in its folder
+_PLACES: Final = ("", "*/", "*/*/*/")  # where claims files are looked for
 WITHOUT_KUNIT: Final = "it needs the debug kernel (`make debug-images`), which a quick look and a container do without"
+
+
+def without_tables(claims: Sequence[Path], runs: Path) -> list[Path]:
+    """List the finished runs that these experiments read and whose captures and traces are not in tables yet."""
+    needed: dict[str, None] = {}
+    for file in claims:
+        experiment = _loaded(file, file.stat().st_mtime_ns)
+        needed |= dict.fromkeys((experiment.runs_of, *(reading.runs_of for reading in experiment.readings)))
+        for expression in experiment.expressions():
+            needed |= dict.fromkeys(syntax.experiments(expression))
+    finished = [run.folder for name in needed for run in Runs(runs).by_cell_and_seed(name).values()]
+    return [folder for folder in finished if not any(name.startswith(TABLES) for name in sums.read(folder))]
 
 
 def measure_all(
@@ -51,11 +68,25 @@ def measure_all(
     each(partial(_measure, runs=runs, out=out, kunit=kunit, newer_than=newer_than), claims, processes)
 
 
-def lines(claims: Path, out: Path) -> list[str]:
-    """Say the verdict of each claim that was measured, a line a claim, and in which file the rest stands."""
-    verdicts = out / _loaded(claims, claims.stat().st_mtime_ns).id / VERDICTS
-    judged = json.loads(verdicts.read_text())["claims"]
-    return [*(f"{each['id']}: {each['verdict']} ({each['why']}): {each['title']}" for each in judged), str(verdicts)]
+def verdicts_of(claims: Path, out: Path) -> Path:
+    """Return the file with the verdicts of a claims file that was measured."""
+    return out / _loaded(claims, claims.stat().st_mtime_ns).id / VERDICTS
+
+
+def claims_file(named: Path) -> Path:
+    """Return a claims file that is named, or that of the experiment with this id, here or in a folder below.
+
+    Raises BadInputError where there is none, or several.
+    """
+    if named.suffix or named.exists():
+        return named
+    wanted = re.compile(rf"^experiment: {re.escape(str(named))}\s*(#|$)", re.MULTILINE)
+    files = [file for pattern in _PLACES for file in Path().glob(f"{pattern}*{CLAIMS}")]
+    found = [file for file in sorted(files) if wanted.search(file.read_text(encoding="utf-8", errors="replace"))]
+    if len(found) == 1:
+        return found[0]
+    several = f"found {', '.join(map(str, found))}" if found else f"no *{CLAIMS} here or in a folder below has this id"
+    raise BadInputError(f"{named}: {several}; allowed: a file with an experiment's claims, or its id")
 
 
 def _measure(claims: Path, runs: Path, out: Path, kunit: Path | None, newer_than: str | None) -> None:
@@ -82,11 +113,31 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     study = registry.load_study(claims.parent)
     experiment = _loaded(claims, claims.stat().st_mtime_ns)
     others = {other.id: other for other in _others(study, experiment)}
+    if wrong := list(named.problems(experiment, study, partial(_cells_of, experiment, others))):
+        raise BadInputError(str(ScenarioError(wrong)))
+    try:
+        return _measured(study, experiment, others, runs, out, kunit)
+    except BadExpressionError as error:
+        raise registry.placed(error, [experiment, *others.values()]) from error
+
+
+def _cells_of(experiment: Experiment, others: Mapping[str, Experiment], name: str) -> named.Cells | None:
+    scenario = others[name].scenario if name in others else experiment.scenario if name == experiment.id else None
+    if scenario is None or scenario.exists():
+        return named.cells_in(scenario)
+    return named.cells_in(named.scenario_of(scenario.parent, name))
+
+
+def _measured(
+    study: Study, experiment: Experiment, others: dict[str, Experiment], runs: Path, out: Path, kunit: Path | None
+) -> Path:
+    claims = experiment.file
     ask = Question(Runs(runs), experiment.runs_of, experiment.words)
     own = list(ask.runs.by_cell_and_seed(experiment.runs_of).values())
     failed = ask.runs.failed(experiment.runs_of)
     if not own:
         reasons = "".join(f"; cell {run.cell}, seed {run.seed} failed: {run.why}" for run in failed)
+        reasons = reasons or ask.runs.elsewhere(experiment.runs_of)
         raise BadInputError(f"{runs}: there is no finished run of {experiment.runs_of}{reasons}")
     folder = out / experiment.id
     rows: list[tuple[object, ...]] = []

@@ -8,6 +8,7 @@ from analysis.files import check_folder
 from analysis.run import Run
 from analysis.series import NotMeasuredError
 from analysis.table_cache import TableCache
+from scenarios.errors import choices
 from scenarios.run_files import FAILED
 
 _FAILED = f"{FAILED}seed-"
@@ -46,6 +47,14 @@ class Runs:
             for folder in self._folder.glob(f"*/{experiment}/*/{_FAILED}*")
         ]
         return sorted(failures, key=lambda failure: (failure.cell, failure.seed))
+
+    def elsewhere(self, experiment: str) -> str:
+        """Say where the runs of an experiment lie, if not two folders below this one, and which lie there."""
+        for place, pattern in ((self._folder.parent, "*/{}/*/seed-*"), (self._folder, "*/*/{}/*/seed-*")):
+            if found := next(place.glob(pattern.format(experiment)), None):
+                return f"; one is {found}, so the folder of runs is {found.parents[3]}"
+        there = sorted({folder.parents[1].name for folder in self._folder.glob("*/*/*/seed-*")})
+        return f"; there are runs of {choices(there, experiment)}" if there else ", nor of any other experiment"
 
     def get(self, experiment: str, cell: str, seed: int) -> Run:
         """Return a run that succeeded; NotMeasuredError says why there is none."""

@@ -83,7 +83,8 @@ def read_nodes(file: Path) -> yaml.MappingNode:
     try:
         if file.stat().st_size > _LARGEST_BYTES:
             raise ScenarioError([Problem(file, 1, "(whole file)", "too large", f"{_LARGEST_BYTES} bytes at most")])
-        node = yaml.compose(file.read_text(encoding="utf-8"), Loader=_Loader)
+        text = file.read_text(encoding="utf-8")
+        node = yaml.compose(text, Loader=_Loader)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise ScenarioError([Problem(file, 1, "(whole file)", f"cannot be read: {reason}", "a YAML file")]) from None
@@ -92,7 +93,7 @@ def read_nodes(file: Path) -> yaml.MappingNode:
         if isinstance(error, _TooManyNodesError):
             allowed = f"{_MOST_NODES} names and values"
             raise ScenarioError([Problem(file, line, "(whole file)", "too many of them", allowed)]) from None
-        raise ScenarioError([Problem(file, line, "(whole file)", f"no YAML: {error.problem}", "YAML")]) from None
+        raise ScenarioError([_no_yaml(file, text, line, error)]) from None
     except yaml.YAMLError:
         raise ScenarioError([Problem(file, 1, "(whole file)", "no YAML: an unprintable character", "YAML")]) from None
     except RecursionError:
@@ -109,6 +110,17 @@ def read_nodes(file: Path) -> yaml.MappingNode:
     if duplicates:
         raise ScenarioError(duplicates)
     return node
+
+
+def _no_yaml(file: Path, text: str, line: int, error: yaml.MarkedYAMLError) -> Problem:
+    """Name what libyaml cannot read: a tab where a line is indented, or the line with what the library says of it."""
+    shown = "".join(text.splitlines()[line - 1 : line])  # nothing where the end comes too early
+    if "\t" in shown[: len(shown) - len(shown.lstrip())]:
+        return Problem(file, line, "(whole file)", "found a tab before the line's text", "spaces")
+    around = f" of line {error.context_mark.line + 1}" if error.context and error.context_mark else ""
+    said = "; ".join(part for part in (error.problem, f"{error.context}{around}" if error.context else "") if part)
+    where = f" in {shown.strip()!r}" if shown.strip() else ""
+    return Problem(file, line, "(whole file)", f"no YAML{where}: {said}", "YAML")
 
 
 def document(file: Path, node: yaml.MappingNode) -> Document:

@@ -91,6 +91,23 @@ def expand(scenario: Path, size: str) -> list[Cell]:
     return cells
 
 
+def flows_of_cells(scenario: Path) -> dict[str, list[str]]:
+    """Name the cells of a scenario and the flows of each, without a look at implementations.
+
+    Raises ScenarioError where the file does not follow the schema.
+    """
+    root = tables.spread(scenario, load.read_nodes(scenario))
+    rules = schema.load_schema("scenario")
+    variation.check_variation(load.document(scenario, root), rules)
+    named = {}
+    for values, node in variation.points(root):
+        if wrong := schema.problems(load.document(scenario, node), rules):
+            raise ScenarioError(wrong)
+        flows = load.document(scenario, variation.repeated(node)).data["flows"]
+        named[_named(values)] = [flow["name"] for flow in flows]
+    return named
+
+
 def _wrong_as_a_whole(document: Document, cells: Sequence[Cell], size: str) -> Iterator[Problem]:
     """Find problems that no cell has by itself."""
     runs = sum(len(cell.seeds) for cell in cells)

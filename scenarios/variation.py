@@ -41,6 +41,7 @@ def check_variation(document: Document, rules: schema.Schema) -> None:
         if name not in allowed
     ]
     rest = {name: value for name, value in document.data.items() if name != "matrix"}
+    wrong += unknown_names(document, (), rest, list(document.data.get("matrix", {})), replaced=False)
     used = set(_placeholders(rest))
     wrong += [
         document.problem(("matrix", name), "not used", f'"${{{name}}}" in some field')
@@ -131,14 +132,18 @@ def _text(text: str, place: yaml.Node) -> yaml.ScalarNode:
     return yaml.ScalarNode("tag:yaml.org,2002:str", text, place.start_mark, place.end_mark)
 
 
-def unknown_names(document: Document, path: FieldPath, data: Any, names: list[str]) -> Iterator[Problem]:
-    """Find every `${name}` whose name the matrix does not have."""
+def unknown_names(
+    document: Document, path: FieldPath, data: Any, names: list[str], replaced: bool = True
+) -> Iterator[Problem]:
+    """Find every `${name}` whose name the matrix does not have: any that is left once names are `replaced`."""
     if isinstance(data, dict | list):
         for key, value in data.items() if isinstance(data, dict) else enumerate(data):
-            yield from unknown_names(document, (*path, key), value, names)
+            yield from unknown_names(document, (*path, key), value, names, replaced)
     elif isinstance(data, str):
         for name in dict.fromkeys(_PLACEHOLDER.findall(data)):
-            yield document.problem(path, f"unknown name {name!r}", f"names of the matrix: {choices(names, name)}")
+            if name in names and not replaced:
+                continue
+            yield document.problem(path, f"unknown name ${{{name}}}", f"names of the matrix: {choices(names, name)}")
 
 
 def _child(mapping: yaml.MappingNode, name: str) -> yaml.MappingNode:

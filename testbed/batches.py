@@ -11,7 +11,7 @@ import yaml
 SPEEDS: Final = Path(__file__).parents[1] / "workflows/speeds.yaml"
 
 Cell = Mapping[str, Any]
-"""As `testbed plan` lists it."""
+"""As `testbed plan --json` lists it."""
 
 
 @cache

@@ -24,7 +24,7 @@ OBSERVE: Final = "observe"
 COMMANDS: Final = {
     OBSERVE: ("", "what captures reveal about each sender; needs neither runs nor images"),
     "run": ("testbed.run", "carry out runs of a scenario"),
-    "plan": ("testbed.plan", "list the cells of scenarios as JSON lines"),
+    "plan": ("testbed.plan", "check scenarios, and list their cells and runs"),
     "claim": ("testbed.claim", "one claim of a paper: run what it reads, and show it beside the reference"),
     "shell": ("testbed.shell", "Mininet's command line in a scenario's network, in real time"),
     "exec": ("exec.command", "a Mininet script of yours, unmodified, in virtual time"),

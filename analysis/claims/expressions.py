@@ -22,7 +22,7 @@ from analysis.claims import syntax
 from analysis.claims.comparisons import NO_VALUE, SIGNS, NoNumberError, compare
 from analysis.claims.syntax import ELSEWHERE, LONGEST, NEVER, PLAIN
 from analysis.claims.vocabulary import Vocabulary
-from analysis.errors import BadInputError
+from analysis.errors import BadExpressionError
 from analysis.run import Run
 from analysis.series import Instants, NeverHappenedError, NotMeasuredError, Series
 from analysis.words import words
@@ -101,8 +101,13 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
         raise NeverHappenedError from error
     except NotMeasuredError as error:
         raise NotMeasuredError(f"{expression}: {error}") if isinstance(error, NoNumberError) else error from error
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise BadInputError(f"expression {expression!r}: {error}") from error
+    except OverflowError:
+        raise BadExpressionError(expression, "makes a number larger than any that a computer holds") from None
+    except ValueError as error:
+        raise BadExpressionError(expression, str(error)) from error
+    except (TypeError, KeyError, AttributeError) as error:
+        defect = f"a word failed ({type(error).__name__}: {error}), which is a defect of the testbed"
+        raise BadExpressionError(expression, defect) from error
 
 
 def arithmetic(expression: str, names: Mapping[str, float]) -> float:
@@ -262,13 +267,16 @@ class _Evaluation:
 
 def _call(called: Callable[..., Any], given: list[Any], named: dict[str, Any]) -> Any:
     if called in FUNCTIONS.values():
+        if named:
+            raise ValueError(f"{_name_of(called)} takes no named arguments")
         _check_of_function(called, given)
-        return _checked_result(called(*given, **named), given)
+        return _checked_result(called(*given), given)
     parameters = _parameters(called)
     try:
         arguments = inspect.Signature(list(parameters.values())).bind(*given, **named).arguments
-    except TypeError as error:
-        raise ValueError(f"{_name_of(called)}: {error}") from None
+    except TypeError:
+        allowed = f"{_name_of(called)}({', '.join(parameters)})"
+        raise ValueError(f"{_name_of(called)}: found other arguments; allowed: {allowed}") from None
     for name, value in arguments.items():
         if problem := _wrong(name, parameters[name].annotation, value):
             raise ValueError(f"{_name_of(called)}: {name}: {problem}")

@@ -1,10 +1,11 @@
 """Lists what there is to measure, one line per experiment. `workflows` asks before anything runs."""
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TypedDict
 
-from analysis.claims import registry, syntax
+from analysis.claims import named, registry, syntax
 from analysis.claims.registry import Experiment, Study
 from analysis.errors import BadInputError
 from analysis.verdicts.findings import decides
@@ -55,8 +56,9 @@ def plan(folders: Iterable[Path]) -> list[Planned]:
         wrong += [f"{file}: no claims; {file.with_suffix(CLAIMS)} says what it must show" for file in lonely]
     if not wrong:
         known = {experiment.id: experiment for _, experiments in studies for experiment in experiments}
+        cells_of = _cells_of(known)
         for study, experiments in studies:
-            wrong += map(str, _problems(study, experiments, known))
+            wrong += map(str, _problems(study, experiments, known, cells_of))
     if wrong:
         raise BadInputError("\n".join(wrong))
     return [_planned(study, experiment, known) for study, experiments in studies for experiment in experiments]
@@ -82,7 +84,19 @@ def _planned(study: Study, experiment: Experiment, known: dict[str, Experiment])
     }
 
 
-def _problems(study: Study, experiments: list[Experiment], known: dict[str, Experiment]) -> Iterator[Problem]:
+def _cells_of(known: dict[str, Experiment]) -> named.FindCells:
+    """Look up the cells of an experiment, those of a scenario once."""
+
+    @cache
+    def cells_of(name: str) -> named.Cells | None:
+        return named.cells_in(known[name].scenario) if name in known else None
+
+    return cells_of
+
+
+def _problems(
+    study: Study, experiments: list[Experiment], known: dict[str, Experiment], cells_of: named.FindCells
+) -> Iterator[Problem]:
     """Find problems between files."""
     simulated = [experiment.id for experiment in known.values() if experiment.scenario]
     for experiment in experiments:
@@ -106,9 +120,7 @@ def _problems(study: Study, experiments: list[Experiment], known: dict[str, Expe
                 if original is None or original.same_as:
                     path = ("claims", index, "same_as")
                     yield document.problem(path, f"found {claim.same_as!r}", "a claim of another experiment")
-            elif claim.finding not in study.findings:
-                path = ("claims", index, "finding")
-                yield document.problem(path, f"found {claim.finding!r}", choices(list(study.findings), claim.finding))
+        yield from named.problems(experiment, study, cells_of)
     used = {claim.finding for experiment in experiments for claim in experiment.claims}
     for name in study.findings.keys() - used:
         yield study.document.problem(("findings", name), "no claim stands for it", "findings that claims name")

@@ -9,7 +9,7 @@ from analysis.claims import expressions
 from analysis.claims.comparisons import NO_VALUE
 from analysis.claims.syntax import SINGLE
 from analysis.claims.vocabulary import Vocabulary
-from analysis.errors import BadInputError
+from analysis.errors import BadExpressionError
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NeverHappenedError, NotMeasuredError, Series
@@ -150,5 +150,5 @@ class Question:
             self._vocabularies[cell] = vocabulary
         return self._vocabularies[cell]
 
-    def _wrong(self, expression: str, value: object, allowed: str) -> BadInputError:
-        return BadInputError(f"{self.experiment}: expression {expression!r} gives {value!r}, allowed is {allowed}")
+    def _wrong(self, expression: str, value: object, allowed: str) -> BadExpressionError:
+        return BadExpressionError(expression, f"gives {value!r}; allowed: {allowed}")

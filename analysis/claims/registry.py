@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.claims import by_cell, expressions, syntax
+from analysis.claims import by_cell, expressions, kinds, syntax
 from analysis.claims.syntax import SINGLE
-from analysis.errors import BadInputError
+from analysis.errors import BadExpressionError, BadInputError
 from scenarios import CLAIMS, STUDY, tables
-from scenarios.errors import FieldPath, Problem, ScenarioError, choices
+from scenarios.errors import FieldPath, Problem, ScenarioError, choices, field_name
 from scenarios.load import Document
 from scenarios.schema import load_schema, problems
 
@@ -17,6 +17,7 @@ SCHEMAS: Final = Path(__file__).with_name("schemas")
 CHECKS: Final = ("measure", "holds", "kunit", "not_testable")
 DECIDE_ALONE: Final = ("holds", "kunit", "not_testable")
 VARIED: Final = ("tested", "partly", "likely")  # kinds of evidence for causes, of runs that varied something
+EXPRESSION: Final = "an expression of docs/reference/claims.md"
 DASH: Final = "-"  # papers print a dash for zero
 
 NOT_KEPT: Final = "runs that were not kept: "  # begins the `by` of a cause that no run at hand varied
@@ -329,16 +330,43 @@ def _has_cause(claims: list[dict[str, Any]], index: int | None) -> bool:
 def _bad_expressions(document: Document) -> Iterator[Problem]:
     """Check every field that holds an expression, wherever it stands."""
     words = list(document.data.get("words", {}))
-    for path, value in _leaves(document.data, ()):
-        is_word = path[0] == "words"
-        holds_one = is_word or path[-1] in ("measure", "holds") or path[-2:-1] in (("measure",), ("lines",))
-        if not holds_one or not isinstance(value, str):
-            continue
-        defined = words[: words.index(str(path[1]))] if is_word else words  # a word may use those above it
-        if wrong := expressions.problem(value, defined):
-            yield document.problem(path, _found(value), f"an expression of docs/reference/claims.md; {wrong}")
+    for path, value in expressions_of(document):
+        # a word may use those above it
+        defined = words[: words.index(str(path[1]))] if path[0] == "words" else words
+        of_words = {name: str(document.data["words"][name]) for name in defined}
+        wrong = expressions.problem(value, defined) or kinds.problem(value, kinds.Scope(of_words), _kind(path))
+        if wrong:
+            yield document.problem(path, f"{_found(value)}: {wrong}", EXPRESSION)
         elif path[-1] in ("measure", "holds") and not syntax.asks(value):
             yield document.problem(path, f"{_found(value)}, which asks nothing of a run", "an expression with a word")
+
+
+def expressions_of(document: Document) -> Iterator[tuple[FieldPath, str]]:
+    """Yield each expression of a claims file with its field, wherever it stands."""
+    for path, value in _leaves(document.data, ()):
+        holds_one = path[0] == "words" or path[-1] in ("measure", "holds")
+        if (holds_one or path[-2:-1] in (("measure",), ("lines",))) and isinstance(value, str):
+            yield path, value
+
+
+def placed(error: BadExpressionError, experiments: Iterable[Experiment]) -> BadInputError:
+    """Say in which line of which file an expression stands that makes no sense, if one of these experiments has it."""
+    for experiment in experiments:
+        for path, expression in expressions_of(experiment.document):
+            if expression == error.expression:
+                line = experiment.document.lines[path]
+                where = f"{experiment.file}:{line}: {field_name(path)}"
+                return BadInputError(f"{where}: found {expression!r}: {error.wrong}")
+    return error
+
+
+def _kind(path: FieldPath) -> str | None:
+    """Return the kind of value that the expression in a field must have; None for defined words."""
+    if path[0] == "words":
+        return None
+    if path[-1] == "holds":
+        return kinds.TRUTH
+    return kinds.SERIES if path[-2:-1] == ("lines",) else kinds.NUMBER
 
 
 def _of_figure(figure: dict[str, Any]) -> Iterator[str]:

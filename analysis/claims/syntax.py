@@ -50,14 +50,40 @@ def parsed(expression: str) -> ast.expr:
         raise ValueError(f"at most {LONGEST} characters")
     try:
         tree = ast.parse(expression.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ValueError(f"not an expression: {getattr(error, 'msg', error)}") from None
+    except SyntaxError as error:
+        raise ValueError(_unreadable(expression.strip(), error.offset or 0, error.msg)) from None
+    except (ValueError, RecursionError, MemoryError):
+        raise ValueError(f"it has unprintable characters, or more than {DEEPEST} levels") from None
     if _depth(tree) > DEEPEST:
         raise ValueError(f"at most {DEEPEST} levels of parentheses, operators and words")
     for node in ast.walk(tree):
         if wrong := _foreign(node):
             raise ValueError(wrong)
     return tree.body
+
+
+def _unreadable(text: str, offset: int, said: str) -> str:
+    """Say where the parser gave up; it counts characters from 1, and at the end of the text gives 0."""
+    if not 0 < offset <= len(text):
+        return "something is missing at its end"
+    if "never closed" in said or "unmatched" in said or "unterminated" in said:
+        return f"{text[offset - 1]!r} at character {offset} has no partner"
+    rest = text[offset - 1 :]
+    hint = "; equality is written ==" if rest.startswith("=") else ""
+    return f"it cannot be read from character {offset}, {rest!r}{hint}"
+
+
+def _written(operator: ast.AST) -> str:
+    """Write an operator as expressions do."""
+    sides = ast.Name("a"), ast.Name("b")
+    match operator:
+        case ast.operator():
+            return ast.unparse(ast.BinOp(sides[0], operator, sides[1]))[1:-1].strip()
+        case ast.unaryop():
+            return ast.unparse(ast.UnaryOp(operator, sides[0]))[:-1].strip()
+        case ast.cmpop():
+            return ast.unparse(ast.Compare(sides[0], [operator], [sides[1]]))[1:-1].strip()
+    return "something"
 
 
 def _depth(tree: ast.AST) -> int:
@@ -69,7 +95,7 @@ def _depth(tree: ast.AST) -> int:
 
 def _foreign(node: ast.AST) -> str | None:
     """Say why a node, looked at alone, has no place in an expression; None if it has."""
-    found = f"found {ast.unparse(node)!r}" if isinstance(node, ast.expr) else f"found {type(node).__name__}"
+    found = f"found {ast.unparse(node) if isinstance(node, ast.expr) else _written(node)!r}"
     allowed = "no expression may contain"
     match node:
         case ast.Constant(value=value) if type(value) not in _CONSTANTS or value in (float("inf"), -float("inf")):

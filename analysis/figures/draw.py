@@ -1,5 +1,6 @@
 """Draws figures: vector graphics for the page, interactive HTML beside them, which saves pictures. All offline."""
 
+import shlex
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -48,7 +49,8 @@ def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> Non
     folder = out / experiment
     measured = folder / VERDICTS
     if not measured.exists():
-        raise BadInputError(f"{measured}: missing; make it first with: python -m analysis measure {experiment}")
+        made = shlex.join(["python", "-m", "analysis", "measure", experiment, "--runs", str(runs), "--out", str(out)])
+        raise BadInputError(f"{measured}: missing; make it first with: {made}")
     document = read_made(folder, VERDICTS)
     in_reference.add(document.data, reference)
     figure = kinds.make(document, runs)

@@ -148,3 +148,7 @@ def _targets(run: Run, factor: float) -> Levels:
 
 def _targets_ms(run: Run) -> Levels:
     return _targets(run, 1)
+
+
+NAMES: Final = tuple(_named(1.0))
+"""The panels that have a name."""

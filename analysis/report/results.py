@@ -113,7 +113,8 @@ def collect(results: Path) -> list[Result]:
         measured[document.child("experiment").get("id", str)] = document
     if not measured:
         raise BadInputError(f"{results}: nothing has been measured there yet (no {VERDICTS})")
-    _tell_looks(measured)
+    for document in measured.values():
+        _tell_looks(document)
     by_name: dict[str, Result] = {}
     for document in measured.values():
         for experiment in document.children("experiments"):
@@ -146,11 +147,18 @@ def _measured(results: Path) -> set[Path]:
     return there | {folder for folder in vouched if VERDICTS in sums.known(folder)}
 
 
-def _tell_looks(measured: dict[str, Fields]) -> None:
-    for document in measured.values():
-        is_quick = any(run["size"] == QUICK for run in document.data["runs"])
-        for claim in document.data.get("claims", []):
-            claim["is_look"] = is_look(claim, is_quick)
+def lines(verdicts: Path) -> list[str]:
+    """Say the state of each claim of an experiment, a line a claim, and in which file the rest stands."""
+    document = read_made(verdicts.parent, verdicts.name)
+    _tell_looks(document)
+    claims = document.get("claims", list)
+    return [*(f"{each['id']}: {state_of(each)} ({each['why']}): {each['title']}" for each in claims), str(verdicts)]
+
+
+def _tell_looks(document: Fields) -> None:
+    is_quick = any(run["size"] == QUICK for run in document.data["runs"])
+    for claim in document.data.get("claims", []):
+        claim["is_look"] = is_look(claim, is_quick)
 
 
 def is_quick(experiments: Iterable[Result]) -> bool:

@@ -58,11 +58,11 @@ class Studies:
         return files
 
     def cells(self, size: str) -> list[Cell]:
-        """Return the cells, as `testbed plan` lists them."""
+        """Return the cells, as `testbed plan --json` lists them."""
         elsewhere = [folder for folder in os.environ.get("TESTBED_IMPLEMENTATIONS", "").split(os.pathsep) if folder]
         folders = [*Path("images/implementations").glob("*"), *map(Path, elsewhere)]
         described = [file for folder in folders if (file := folder / "implementation.yaml").exists()]
-        words = ["testbed", "plan", *map(str, self.scenarios), "--size", size]
+        words = ["testbed", "plan", "--json", *map(str, self.scenarios), "--size", size]
         return self._answer("plan", words, [*self.scenarios, *SCHEMAS, *sorted(described)])
 
     @cached_property

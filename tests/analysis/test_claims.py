@@ -14,7 +14,8 @@ from analysis.capture.columns import write_columns
 from analysis.claims import registry
 from analysis.claims.plan import plan
 from analysis.claims.question import Question
-from analysis.errors import BadInputError
+from analysis.errors import BadExpressionError, BadInputError
+from analysis.measure import measure
 from analysis.reference.files import read
 from analysis.report import prose
 from analysis.runs import Runs
@@ -197,11 +198,22 @@ def claims(tmp_path: Path, *entries: dict[str, object], **fields: object) -> Pat
     ("fields", "message"),
     [
         ({}, "x.claims.yaml:8: claims[0]: nothing that checks it; allowed: one of measure, holds, kunit, not_testable"),
-        ({"measure": "1 +"}, "claims[0].measure: found '1 +'; allowed: an expression"),
+        ({"measure": "1 +"}, "claims[0].measure: found '1 +': something is missing at its end; allowed: an expression"),
+        ({"holds": "jain() = 1"}, "it cannot be read from character 8, '= 1'; equality is written =="),
+        ({"holds": "(jain() > 1"}, "'(' at character 1 has no partner"),
+        ({"holds": "jain() << 1"}, "found '<<', which no expression may contain"),
+        ({"holds": "queue_ms > 3"}, "claims[0].holds: found 'queue_ms > 3': a series stands where only a number can"),
+        ({"holds": "jain()"}, "a number stands where only true or false can"),
+        ({"measure": "queue_ms"}, "a series stands where only a number can"),
+        ({"measure": "queue_ms.count()"}, "a series has no 'count'; at, mean, std"),
+        ({"measure": "share()"}, "share: flow is missing; allowed: share(flow, t0, t1)"),
+        ({"measure": "share('a', 1, 2, 3)"}, "share: found other arguments; allowed: share(flow, t0, t1)"),
+        ({"measure": "share(3)"}, "share: flow: found a number; allowed: a text"),
+        ({"measure": "max(1, jain(), key=2)"}, "max takes no named arguments"),
         ({"measure": "1; 2"}, ":14: claims[0].measure"),
         (
             {"measure": "jian()"},
-            "found 'jian()'; allowed: an expression of docs/reference/claims.md; unknown word 'jian' (did you mean",
+            "found 'jian()': unknown word 'jian' (did you mean jain?); allowed: an expression of docs/",
         ),
         ({"measure": "queue_ms.meen(1, 2)"}, "unknown word 'meen' (did you mean mean?)"),
         ({"holds": "all([cell(n).shar('a') for n in ['b']])"}, "claims[0].holds: found"),
@@ -328,6 +340,72 @@ def test_what_only_shows_in_the_whole_study_is_named(tmp_path: Path, fields: dic
     with pytest.raises(BadInputError) as caught:
         plan([study(tmp_path / "s", **fields)])
     assert message in str(caught.value)
+
+
+SCENARIO = """\
+experiment: x
+title: Two buffers
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 10mbit, buffer: "${buffer}"}
+delay: {forward: 25ms, backward: 5ms}
+matrix: {buffer: [20p, 40p]}
+flows: [{name: tcp, implementation: tcp-reno, from: s1, to: d1}]
+duration: 20s
+"""
+OF_CELL = {"cell": "buffer=20p"}
+PANELS: dict[str, object] = {"kind": "time-series", "panels": ["rate"]}
+
+
+@pytest.mark.parametrize(
+    ("entry", "figure", "message"),
+    [
+        ({"cell": "buffer=20"}, PANELS, "claims[0].cell: found 'buffer=20'; allowed: buffer=20p, buffer=40p (did you"),
+        ({"finding": "g"} | OF_CELL, PANELS, "claims[0].finding: found 'g'; allowed: f"),
+        (
+            {"measure": "share('tpc')"} | OF_CELL,
+            PANELS,
+            "there is no flow 'tpc'; its flows are tcp (did you mean tcp?)",
+        ),
+        ({"measure": "cell('a').jain()"}, PANELS, "there is no cell 'a'; the cells are buffer=20p, buffer=40p"),
+        ({}, PANELS, "claims[0].measure: found 'jain()': 'jain' is of one cell; name it as the field `cell`, or by"),
+        (
+            OF_CELL,
+            PANELS | {"panels": ["rate", "wait-ms"]},
+            "figure.panels[1]: found 'wait-ms'; allowed: rate, window,",
+        ),
+        (OF_CELL, {"kind": "time-series"}, "figure.panels: missing; allowed: a list of rate, window"),
+        (
+            OF_CELL,
+            PANELS | {"cells": [{"cell": "b", "title": "t"}]},
+            "figure.cells[0].cell: found 'b'; allowed: buffer=",
+        ),
+    ],
+)
+def test_what_the_scenario_and_the_figures_do_not_have_is_refused_before_a_run(
+    tmp_path: Path, entry: dict[str, str], figure: dict[str, object], message: str
+) -> None:
+    folder = study(tmp_path / "s")
+    (folder / "x.yaml").write_text(SCENARIO)
+    file = claims(folder, {**CLAIM, "measure": "jain()", **entry}, figure=figure)
+    for check in (lambda: plan([folder]), lambda: measure(file, tmp_path, tmp_path / "out")):
+        with pytest.raises(BadInputError) as caught:
+            check()
+        assert message in str(caught.value)
+        assert str(caught.value).startswith(f"{file}:")
+
+
+def test_an_expression_that_fails_in_a_run_is_named_with_its_line(tmp_path: Path, runs: Runs) -> None:
+    path = claims(tmp_path, {**CLAIM, "measure": "rate('tcp', 1 / 10 ** 5).mean()"})
+    [asked] = registry.load(path).expressions()
+    with pytest.raises(BadExpressionError) as caught:
+        Question(runs, "made-by-hand", {}).numbers(asked, None)
+    said = str(registry.placed(caught.value, [registry.load(path)]))
+    assert said == f"{path}:14: claims[0].measure: found {asked!r}: rate: step: found 1e-05; allowed: 0.001 s or more"
+
+
+def test_a_number_that_grows_without_bounds_is_said_without_python(runs: Runs) -> None:
+    with pytest.raises(BadInputError, match="makes a number larger than any that a computer holds"):
+        ask(runs, "((((1.5 * 10 ** 9) ** 10) ** 10) ** 10)")
 
 
 def test_a_scenario_without_claims_and_a_finding_without_are_named(tmp_path: Path) -> None:

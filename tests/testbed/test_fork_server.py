@@ -27,15 +27,15 @@ def test_a_fork_has_the_streams_of_its_caller_and_gives_it_its_status(
         command = [sys.executable, "-IS", str(ROOT / "testbed/fork_client.py"), *words]
         return subprocess.run(command, input=said, capture_output=True, text=True, env=environment, check=False)
 
-    listed = call("plan", str(ROOT / "workflows/studies/icccn/fig2b.yaml"), "--size", "quick")
+    listed = call("plan", "--json", str(ROOT / "workflows/studies/icccn/fig2b.yaml"), "--size", "quick")
     assert '"cell": "single"' in listed.stdout
     assert (listed.returncode, listed.stderr) == (0, "")
-    read = call("plan", "/dev/stdin", said=(ROOT / "workflows/studies/icccn/fig2b.yaml").read_text())
+    read = call("plan", "--json", "/dev/stdin", said=(ROOT / "workflows/studies/icccn/fig2b.yaml").read_text())
     assert '"cell": "single"' in read.stdout
     refused = call("run", "none.yaml", "--size", "quick", "--cell", "it's here\nand there")
     assert "none.yaml" in refused.stderr
     assert (refused.returncode, refused.stdout) == (2, "")
     started.terminate()
     assert started.wait() < 0
-    alone = call("plan", str(ROOT / "workflows/studies/icccn/fig2b.yaml"), "--size", "quick")
+    alone = call("plan", "--json", str(ROOT / "workflows/studies/icccn/fig2b.yaml"), "--size", "quick")
     assert (alone.returncode, alone.stdout) == (0, listed.stdout)

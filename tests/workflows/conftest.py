@@ -33,6 +33,7 @@ def main():
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--cell", action="append")
     parser.add_argument("--size")
+    parser.add_argument("--json", action="store_true")
     parser.add_argument("--backend", choices=["virtual"])
     parser.add_argument("--keep-since", type=pathlib.Path)
     parser.add_argument("--columns", action="store_true")
