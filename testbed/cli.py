@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "gate bisect": ("testbed.gate.bisect", "the version with which a number changed"),
     "hunt": ("testbed.hunt.command", "the scenarios in which an implementation breaks a property, made small"),
     "rewind": ("testbed.rewind.command", "a run again up to an instant, and other futures from there"),
+    "wireshark": ("testbed.wireshark", "a run's packets as one file for Wireshark, with names and what happened"),
     "check": ("testbed.check.command", "whether an implementation keeps its contract"),
     "doctor": ("engine.doctor", "what this host lacks and how to get it"),
     "archive": ("testbed.archive.command", "everything measured as an RO-Crate, without captures"),

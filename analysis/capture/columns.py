@@ -94,7 +94,7 @@ def _write_packets(run: Settings, captures: list[Path], target: Path) -> list[st
                 if chunk.truncated:
                     truncated.append(path)
                 utp_pkts += int(np.count_nonzero(chunk.packets["utp_header_bytes"]))
-                yield _labelled(chunk.packets, path, run, owners)
+                yield labelled(chunk.packets, path, run, owners)
 
     def utp() -> Iterator[pl.DataFrame]:
         before = 0  # rows of earlier chunks
@@ -123,7 +123,7 @@ def _sink(parts: Iterator[pl.DataFrame], table: Table, target: Path) -> None:
     )
 
 
-def _labelled(packets: pl.DataFrame, path: Path, run: Settings, owners: Owners) -> pl.DataFrame:
+def labelled(packets: pl.DataFrame, path: Path, run: Settings, owners: Owners) -> pl.DataFrame:
     """Packets of a capture as packets.parquet has them."""
     tap, interface = _tap_and_interface(path)
     flow, forward = owners.of(packets)
