@@ -30,7 +30,7 @@ from analysis.report.results import (
 from analysis.report.scan import by_scan
 from analysis.report.strip import strip
 from analysis.verdicts import intervals
-from analysis.verdicts.findings import JUDGED
+from analysis.verdicts.findings import JUDGED, distance
 from analysis.verdicts.rules import HOLDS, Verdict, judge_predicate
 from analysis.verdicts.tolerances import tolerances
 from common.counts import plural
@@ -288,11 +288,20 @@ def _contradicts(state: str, there: str) -> bool:
 
 
 def _deciding(claims: list[dict[str, Any]], state: str, elsewhere: str = "") -> dict[str, Any]:
-    """Find the claim that gave a finding its state: the one of the id that decided elsewhere, or one with a number."""
-    candidates = [claim for claim in claims if state_of(claim) == state] or claims
-    with_number = [claim for claim in candidates if claim.get("measured") and claim.get("paper")]
+    """Find the claim that gave a finding its state: the one of the id that decided elsewhere, or the worst.
+
+    Where a finding holds, that is the one closest to its bound, and one with a number of the paper before a statement.
+    """
+    of_state = [claim for claim in claims if state_of(claim) == state]
+    tested = [claim for claim in claims if state_of(claim) not in NOT_JUDGED]
+    candidates = (tested if state == Verdict.REPRODUCED else of_state) or of_state or claims
     same = [claim for claim in candidates if claim["id"] == elsewhere]
-    return [*same, *with_number, *candidates][0]
+    by_distance = sorted(candidates, key=lambda claim: (-distance(claim), not _is_compared(claim)))
+    return [*same, *by_distance][0]
+
+
+def _is_compared(claim: Mapping[str, Any]) -> bool:
+    return bool(claim.get("measured") and claim.get("paper"))
 
 
 def numbers_of(claim: Mapping[str, Any]) -> str:

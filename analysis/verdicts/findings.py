@@ -11,6 +11,7 @@ from typing import Any, Final
 from analysis.verdicts.false_discoveries import largest_believed
 from analysis.verdicts.intervals import NORMAL95
 from analysis.verdicts.rules import ORDER, Verdict
+from analysis.verdicts.tolerances import tolerances
 
 DECIDING: Final = "claim"  # the role of claims that count; echoes and settings follow from the scenario itself
 FALSE_DISCOVERIES: Final = 0.05  # part of the claims that count against findings and are true
@@ -76,17 +77,44 @@ def families(claims: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]
 
 
 def together(family: Sequence[Mapping[str, Any]]) -> Verdict:
-    """Judge numbers of one kind as one: how far they are from the paper's on average, in units of their distances."""
+    """Judge numbers of one kind as one: each counts by how far it is from the paper's, on either side.
+
+    They are reproduced if their mean distance, without its sign, is within the smaller one, and none of them lies
+    outside of that by more than chance makes likely among so many; near likewise by the larger distance.
+    """
     places = [_place(claim) for claim in family]
-    centre = math.fsum(place for place, _, _ in places) / len(places)
+    centre = math.fsum(abs(place) for place, _, _ in places) / len(places)
     half = NORMAL95 * math.sqrt(math.fsum(error**2 for _, error, _ in places)) / len(places)
     larger = math.fsum(near for _, _, near in places) / len(places)
-    outside, inside = abs(centre) - half, abs(centre) + half
-    if inside <= 1:
-        return Verdict.REPRODUCED
-    if outside >= larger:
+    if centre - half >= larger:
         return Verdict.NOT_REPRODUCED
-    return Verdict.NEAR if inside <= larger else Verdict.UNDECIDED
+    if centre + half > larger:
+        return Verdict.UNDECIDED
+    chances = [_chance_outside(abs(place), error) for place, error, _ in places]
+    some_outside = largest_believed(chances, FALSE_DISCOVERIES) >= min(chances)
+    return Verdict.NEAR if some_outside or centre + half > 1 else Verdict.REPRODUCED
+
+
+def distance(claim: Mapping[str, Any]) -> float:
+    """Return how far a claim's number is from the paper's, in units of the smaller distance; 0 where none is compared.
+
+    A statement that fails in some seeds is as far as the part of the seeds that fails, in units of the part that may.
+    """
+    if held := claim.get("held"):
+        return list(held.values()).count(False) / len(held) / (1 - tolerances().predicates.reproduced[0])
+    zones, interval = claim.get("zones"), claim.get("measured_interval")
+    if not (zones and interval) or None in (*zones["reproduced"], *zones["near"]):
+        return 0.0
+    place = abs(_place(claim)[0])
+    return place if math.isfinite(place) else math.inf
+
+
+def _chance_outside(place: float, error: float) -> float:
+    """Return the chance of a number at least as far out, if the truth were on the edge of the smaller distance."""
+    beyond = place - 1
+    if not error:
+        return float(beyond <= 0)
+    return math.erfc(beyond / error / math.sqrt(2)) / 2
 
 
 def _place(claim: Mapping[str, Any]) -> tuple[float, float, float]:

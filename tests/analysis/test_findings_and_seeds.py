@@ -9,7 +9,7 @@ from analysis.__main__ import main
 from analysis.claims.reads import cells_of
 from analysis.experiment_files import NOT_RUN
 from analysis.report.results import LOOKS, NOT_HERE, states_of_findings
-from analysis.verdicts.findings import verdicts_of_findings
+from analysis.verdicts.findings import distance, verdicts_of_findings
 from analysis.verdicts.rules import Verdict
 
 
@@ -88,7 +88,8 @@ def number(place: int, interval: tuple[float, float], verdict: str, chance: floa
 def test_a_claim_counts_against_a_finding_where_chance_does_not_explain_it_among_so_many() -> None:
     true = [number(place, (-0.5, 0.5), "reproduced", 1.0) for place in range(2, 21)]
     by_chance = number(1, (2.1, 3.0), "not reproduced", 0.02)  # of twenty, one such is likely
-    assert verdicts_of_findings([by_chance, *true]) == {"a": Verdict.REPRODUCED}  # together they are at 0.1
+    # together they are at 0.1, but that one is outside of the smaller distance, whatever the chance
+    assert verdicts_of_findings([by_chance, *true]) == {"a": Verdict.NEAR}
     assert verdicts_of_findings([{**by_chance, "chance": 1e-4}, *true]) == {"a": Verdict.NOT_REPRODUCED}
     assert verdicts_of_findings([{**by_chance, "chance": None}, *true]) == {"a": Verdict.NOT_REPRODUCED}
     assert verdicts_of_findings([by_chance]) == {"a": Verdict.NOT_REPRODUCED}
@@ -100,6 +101,21 @@ def test_numbers_of_one_kind_are_judged_together() -> None:
     assert verdicts_of_findings(undecided[:3]) == {"a": Verdict.UNDECIDED}
     shifted = [number(place, (0.5, 3.5), "undecided", 0.5) for place in range(1, 13)]
     assert verdicts_of_findings(shifted) == {"a": Verdict.UNDECIDED}
+
+
+def test_a_cell_too_high_and_one_too_low_do_not_cancel() -> None:
+    off = [number(place, (far - 0.1, far + 0.1), "near", 1.0) for place, far in enumerate([1.9, -1.9] * 2, 1)]
+    exact = [number(place, (-0.1, 0.1), "reproduced", 1.0) for place in range(5, 25)]
+    assert verdicts_of_findings(off) == {"a": Verdict.NEAR}
+    assert verdicts_of_findings([*off, *exact]) == {"a": Verdict.NEAR}  # nor do exact ones hide them
+    assert verdicts_of_findings(exact) == {"a": Verdict.REPRODUCED}
+    assert distance(off[1]) == pytest.approx(1.9)
+
+
+def test_a_statement_is_as_far_as_the_seeds_in_which_it_fails() -> None:
+    held = {str(seed): seed > 2 for seed in range(1, 21)}
+    assert distance(claim(1, "near", held=held)) == pytest.approx(0.5)
+    assert distance(claim(1, "reproduced")) == 0
 
 
 HAVE = [("x", "a"), ("x", "b"), ("x", "n=1"), ("x", "n=2"), ("y", "c"), ("y", "d"), ("z", "single")]
