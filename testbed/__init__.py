@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from testbed.library import Observation as Observation
     from testbed.library import Results as Results
     from testbed.library import Run as Run
     from testbed.library import Scenario as Scenario
 
-__all__: Final = ["Results", "Run", "Scenario"]
+__all__: Final = ["Observation", "Results", "Run", "Scenario"]
 
 
 def __getattr__(name: str) -> Any:

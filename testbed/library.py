@@ -1,4 +1,4 @@
-"""The library for notebooks: `from testbed import Run, Results, Scenario`.
+"""The library for notebooks: `from testbed import Run, Results, Scenario, Observation`.
 
 Tables are Polars frames, or pandas' for who has pandas. All words of claims are methods of `Run` with the same names.
 """
@@ -16,6 +16,8 @@ from analysis.errors import BadInputError
 from analysis.experiment_files import VERDICTS
 from analysis.figures import style
 from analysis.figures.kinds.time_series import TimeSeries
+from analysis.observer.description import lines
+from analysis.observer.standalone.report import observe
 from analysis.run import Run as AnalysedRun
 from analysis.runs import Failure, Runs
 from analysis.table_cache import TableCache
@@ -163,6 +165,47 @@ class Scenario:
         made = Results(results)
         made.tabulate()
         return made
+
+
+class Observation:
+    """What `testbed observe` finds in files from anywhere: `Observation("sender.pcapng", "receiver.pcapng")`.
+
+    Its page lies in the folder `into`, by default `observed/NAME` after the first file. Raises BadInputError for a file
+    that is not read.
+    """
+
+    def __init__(self, file: str | Path, *more: str | Path, into: str | Path | None = None) -> None:
+        files = [Path(each) for each in (file, *more)]
+        self.page = observe(files, Path(into or Path("observed", files[0].name.partition(".")[0])))
+        """The page, index.html."""
+
+    @property
+    def lines(self) -> list[str]:
+        """What the command prints: who each sender is, and why."""
+        return lines(self.page.parent)
+
+    def frame(self, table: str) -> pl.DataFrame:
+        """Return `flows`, a row for each flow and file, or `series`, what passed over time."""
+        allowed = ("flows", "series")
+        if table not in allowed:
+            raise BadInputError(f"frame: found {table!r}; allowed: {', '.join(allowed)}")
+        return pl.read_csv(self.page.parent / f"{table}.csv", infer_schema_length=None)
+
+    def figure(self, flow: str) -> "Picture":
+        """Return the picture of a flow, such as flow-1, which a notebook shows."""
+        known = sorted(file.stem for file in self.page.parent.glob("flow-*.svg") if not file.stem.endswith("-narrow"))
+        if flow not in known:
+            raise BadInputError(
+                f"figure: found {flow!r}; allowed: {', '.join(known) or 'nothing, as no flow is described'}"
+            )
+        return Picture((self.page.parent / f"{flow}.svg").read_text(encoding="utf-8"))
+
+
+class Picture(str):
+    """An SVG, which a notebook shows."""
+
+    def _repr_svg_(self) -> str:
+        return self
 
 
 class _These(Runs):
