@@ -98,6 +98,7 @@ def of_flent() -> dict[str, Any]:
             "TCP upload::1": [None, 8.0, 4.0],
             "TCP upload::1::tcp_rtt": [None, None, None],
             "TCP upload sum": [None, 8.0, 4.0],
+            "TCP download::1": [None, 2.0, 2.0],
             "Ping (ms) ICMP": [20.0, None, 25.0],
             "HTTP latency": [1.0, 2.0, 3.0],
             "VoIP::loss": [0.0, 0.0, 0.0],
@@ -111,6 +112,7 @@ def of_flent() -> dict[str, Any]:
             "SERIES_META": {
                 "TCP upload::1": {"UNITS": "Mbits/s", "CONG_CONTROL": "cubic,cubic", "TCP_RETRANSMIT": "7"},
                 "TCP upload sum": {"UNITS": "Mbits/s"},
+                "TCP download::1": {"UNITS": "Mbits/s", "CONG_CONTROL": "reno,cubic", "TCP_RETRANSMIT": 0},
                 "Ping (ms) ICMP": {"UNITS": "ms"},
                 "HTTP latency": {"UNITS": "ms"},
             },
@@ -123,7 +125,8 @@ def test_flent(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(json.dumps(of_flent()).encode()))
     document = observed(tmp_path, path)
     seen = {flow["seen_in"][0]["name"]: flow["seen_in"][0] for flow in document["flows"]}
-    assert list(seen) == ["TCP upload::1", "Ping (ms) ICMP", "HTTP latency"]
+    assert list(seen) == ["TCP upload::1", "TCP download::1", "Ping (ms) ICMP", "HTTP latency"]
+    assert seen["TCP download::1"]["facts"] == ["2 Mbit/s on average, from 2 to 2"]
     upload = seen["TCP upload::1"]
     assert (upload["mean_throughput_bps"], upload["retransmitted_pkts"], upload["named_control"]) == (
         6_000_000,

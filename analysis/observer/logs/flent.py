@@ -59,8 +59,9 @@ def read(path: Path, document: dict[str, Any]) -> Log:
         series = {quantity: Samples(times[known], scale * values[known])}
         if quantity == log.THROUGHPUT:
             series |= _of_socket(path, name, raw.get(name) or [], zero)
-        counts = _counts(about_it)
-        control = about_it.get("CONG_CONTROL")
+        # of what netperf receives, both are those of the side that only acknowledges
+        here = about_it if "MAERTS" not in str(about_it.get("COMMAND")) and "download" not in name else {}
+        counts, control = _counts(here), here.get("CONG_CONTROL")
         end_s = float(times[known][-1] + times[1] - times[0])
         streams.append(Stream(name, None, None, series, end_s, str(control).split(",")[0] if control else None, counts))
     if not streams:
