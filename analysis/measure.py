@@ -330,6 +330,7 @@ def _result(
         "paper": study.paper,
         "findings": study.findings,
         "quotes": study.quotes,
+        "apart": study.apart,
         "concluded": study.concluded,
         "conclusions": study.conclusions,
         # the report also names what has not been run

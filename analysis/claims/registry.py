@@ -49,7 +49,7 @@ class Claim:
     holds: str | None
     kunit: bool  # the KUnit case with the claim's name decides
     not_testable: dict[str, str] | None  # kind of reason, and explanation
-    echo: bool
+    counts: bool
     same_as: str | None
     data: dict[str, Any]
 
@@ -138,6 +138,7 @@ class Study:
     paper: dict[str, Any]
     findings: dict[str, str]  # sentences by id
     quotes: list[dict[str, Any]]  # the paper's own sentences, each with the findings that it states
+    apart: dict[str, list[str]]  # the findings that count apart, by kind: conformance, echo
     concluded: dict[str, list[str]]  # the findings that each list of conclusions is about
     conclusions: dict[str, list[str]]  # for the overview: what the paper got right, wrong, and left open
     ambiguities: list[str]
@@ -188,7 +189,7 @@ def load_study(folder: Path) -> Study:
     """
     document = _read(folder / STUDY, "study")
     data = document.data
-    wrong = list(_quotes_of_nothing(document))
+    wrong = [*_quotes_of_nothing(document), *_apart_of_nothing(document)]
     if wrong:
         raise BadInputError(str(ScenarioError(wrong)))
     return Study(
@@ -197,6 +198,7 @@ def load_study(folder: Path) -> Study:
         paper=data["paper"],
         findings=data["findings"],
         quotes=data.get("quotes", []),
+        apart=data.get("apart", {}),
         concluded=data.get("concluded", {}),
         conclusions=data.get("conclusions", {}),
         ambiguities=data.get("ambiguities", []),
@@ -211,6 +213,15 @@ def _quotes_of_nothing(document: Document) -> Iterator[Problem]:
         for place, name in enumerate(quote.get("findings", [])):
             if name not in known:
                 yield document.problem(("quotes", index, "findings", place), f"found {name!r}", choices(known, name))
+
+
+def _apart_of_nothing(document: Document) -> Iterator[Problem]:
+    """Find findings that count apart and that the study does not have."""
+    known = list(document.data["findings"])
+    for kind, names in document.data.get("apart", {}).items():
+        for place, name in enumerate(names):
+            if name not in known:
+                yield document.problem(("apart", kind, place), f"found {name!r}", choices(known, name))
 
 
 def folders_of_studies(folder: Path) -> list[Path]:
@@ -420,7 +431,7 @@ def _claim(entry: dict[str, Any], data: dict[str, Any]) -> Claim:
         holds=entry.get("holds"),
         kunit="kunit" in entry,
         not_testable=entry.get("not_testable"),
-        echo=entry.get("role") == "echo",
+        counts="role" not in entry,
         same_as=entry.get("same_as"),
         data=_in_order({**entry, "id": name} | ({"cause": cause} if cause else {})),
     )

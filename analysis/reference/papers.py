@@ -11,7 +11,7 @@ from analysis.files import replace_between
 from analysis.report.beside import Beside, reference_set
 from analysis.report.cards import not_judged
 from analysis.report.formats import NARROW, sentence
-from analysis.report.overview import Finding, Standing, StudyView, studies
+from analysis.report.overview import APART, Finding, Standing, StudyView, studies
 from analysis.report.results import LOOKS, Result
 from analysis.verdicts.rules import Verdict, judge_case
 from common.counts import plural
@@ -71,6 +71,7 @@ def _results(folder: Path, full: Beside) -> Iterator[Result]:
             folder=None,
             data={"claims": [_entry(claim, full) for claim in shown if claim.id in full.claims]},
             quotes=study.quotes,
+            apart=study.apart,
         )
 
 
@@ -87,7 +88,7 @@ def _entry(claim: Claim, full: Beside) -> dict[str, Any]:
 
 
 def _outcome(view: StudyView) -> str:
-    return f"of its {plural(len(view.findings), 'finding')}, {Standing.of(view.counts)}"
+    return f"of its {plural(view.counts.total(), 'finding')}, {Standing.of(view.counts)}"
 
 
 def _in_short(views: Iterable[StudyView], page: str) -> Iterator[str]:
@@ -95,7 +96,7 @@ def _in_short(views: Iterable[StudyView], page: str) -> Iterator[str]:
     yield "| paper | it asks | its findings here | what came out |"
     yield "|---|---|---|---|"
     for view in views:
-        standing = f"of {len(view.findings)}: {Standing.of(view.counts)}"
+        standing = f"of {view.counts.total()}: {Standing.of(view.counts)}"
         paper = f"[{view.label}]({page}#{view.label.lower().replace(' ', '-')})"
         yield row(paper, view.paper["asks"], standing, " ".join(view.conclusions["short"]))
 
@@ -108,17 +109,25 @@ def _in_full(view: StudyView) -> Iterator[str]:
         said = " ".join(f"“{quote['text']}”" for quote in view.outcome)
         yield f"The {view.outcome[0]['source']} says: {said}\n"
     yield f"{sentence(_outcome(view))} {' '.join(view.conclusions['short'])}\n"
-    yield "| finding | in the paper | outcome | what decides | claim |"
-    yield "|---|---|---|---|---|"
-    for finding in in_order(view.findings):
-        where = "; ".join(dict.fromkeys(label for label, _ in finding.where))
-        decides = sentence(finding.numbers).replace(NARROW, " ")
-        yield row(finding.sentence, where, SHOWN[finding.state], decides, f"`{finding.claim}`")
+    yield from _table(finding for finding in view.findings if not finding.apart)
+    for kind, head in APART.items():
+        if some := [finding for finding in view.findings if finding.apart == kind]:
+            yield f"\n**{head}**\n"
+            yield from _table(some)
     for name in ("wrong", "open"):
         if view.conclusions.get(name):
             yield f"\n**{view.head(name)}**\n"
             yield from (f"- {text}" for text in view.conclusions[name])
     yield ""
+
+
+def _table(findings: Iterable[Finding]) -> Iterator[str]:
+    yield "| finding | in the paper | outcome | what decides | claim |"
+    yield "|---|---|---|---|---|"
+    for finding in in_order(findings):
+        where = "; ".join(dict.fromkeys(label for label, _ in finding.where))
+        decides = sentence(finding.numbers).replace(NARROW, " ")
+        yield row(finding.sentence, where, SHOWN[finding.state], decides, f"`{finding.claim}`")
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

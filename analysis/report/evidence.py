@@ -386,7 +386,7 @@ def _place(claim: Mapping[str, Any], experiment: Result) -> Place | None:
     if "year" not in paper:
         return None
     name = f"{experiment.study_name} {paper['year']}, {claim.get('source') or experiment.artefact}"
-    own = claim.get("finding") if claim.get("role") != "echo" else None  # a setting is no finding
+    own = claim.get("finding") if "role" not in claim else None  # a setting is no finding
     quotes = [quote for quote in experiment.quotes if own in quote.get("findings", [])]
     return Place(name, printed_digits(claim), paper, quotes)
 

@@ -148,7 +148,8 @@ def _from_several(views: Sequence[StudyView], state: str, concluded: str) -> lis
     for view in views:
         named = view.concluded.get(concluded, [])
         fitting = sorted(
-            (finding for finding in view.findings if finding.there == state), key=lambda one: _telling(one, named)
+            (finding for finding in view.findings if finding.there == state and not finding.apart),
+            key=lambda one: _telling(one, named),
         )
         turns += [(turn, view, finding) for turn, finding in enumerate(fitting)]
     return [(view, finding) for _, view, finding in sorted(turns, key=lambda turn: turn[0])][:SHOWN]
@@ -173,12 +174,14 @@ def undecided(experiments: Sequence[Result], reference: Beside | None) -> tuple[
 
 def standings(views: Iterable[StudyView]) -> list[tuple[StudyView, Standing]]:
     """Say of each study how its findings stand by the reference set."""
-    return [(view, Standing.of(Counter(finding.there for finding in view.findings))) for view in views]
+    return [
+        (view, Standing.of(Counter(finding.there for finding in view.findings if not finding.apart))) for view in views
+    ]
 
 
 def standing(views: Iterable[StudyView]) -> Standing:
     """Say how the findings of all studies stand by the reference set."""
-    return Standing.of(Counter(finding.there for view in views for finding in view.findings))
+    return Standing.of(Counter(finding.there for view in views for finding in view.findings if not finding.apart))
 
 
 def machine(experiments: Iterable[Result], reference: Beside) -> Machine:

@@ -39,6 +39,11 @@ FEW: Final = 4  # up to this part of all, experiments are named one by one
 NOT_JUDGED: Final = (str(Verdict.NOT_TESTABLE), NOT_HERE)
 # what failed stands first, a look behind the verdict that it resembles
 FIRST: Final = [*(state for verdict in ORDER for state in (str(verdict), LOOKS.get(verdict)) if state), NOT_HERE]
+# findings that count apart, by the kinds of study.yaml
+APART: Final = {
+    "conformance": "Counted apart: the code does what the paper's formula says",
+    "echo": "Counted apart: it follows from a value that the scenario was given",
+}
 # what the lists of a study's conclusions are about: their heads, and the verdicts of findings; `open` takes the others
 CONCLUSIONS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "right": ("Holds with a real implementation", HOLDS),
@@ -76,6 +81,7 @@ class Finding:
 
     name: str
     sentence: str
+    apart: str  # why it counts apart: a kind of study.yaml; "" where it does not
     state: str
     numbers: str
     claim: str  # the id of the one that decides
@@ -106,7 +112,7 @@ class StudyView:
     conclusions: dict[str, list[str]]
     headline: str
     tail: str
-    counts: Counter[str]  # of findings, by state
+    counts: Counter[str]  # of findings that do not count apart, by state
     claims: Counter[str]  # of claims that count, by state
     why_not: dict[str, Counter[str]]  # claims that are not testable, or not judged here, by the kind of reason
     tiles: list[Tile]
@@ -126,7 +132,7 @@ class StudyView:
         """Head a list of conclusions; one that does not name all findings with its outcome says how many there are."""
         text, verdicts = CONCLUSIONS[kind]
         decided = {verdict for _, some in CONCLUSIONS.values() for verdict in some}
-        states = {one.name: one.there for one in self.findings}
+        states = {one.name: one.there for one in self.findings if not one.apart}
         about = {name for name, state in states.items() if (state in verdicts if verdicts else state not in decided)}
         if about <= {*self.concluded.get(kind, [])}:
             return text
@@ -149,8 +155,12 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
     claims = [claim for experiment in experiments for claim in experiment.claims]
     states = states_of_findings(claims)
     there = states_there(claims, reference)
-    counts = Counter(states.values())
-    headline, tail = _headline(counts, Counter(there.values()), reference)
+    apart = {name for names in first.apart.values() for name in names}
+    counts, counts_there = (
+        Counter(state for name, state in some.items() if name not in apart) for some in (states, there)
+    )
+    headline, tail = _headline(counts, counts_there, reference)
+    tail = " ".join(filter(None, (tail, _said_apart(first.apart, states))))
     return StudyView(
         name=name,
         label=" ".join([first.study_name, *([str(first.paper["year"])] if "year" in first.paper else [])]),
@@ -183,7 +193,7 @@ def states_there(claims: Iterable[Mapping[str, Any]], reference: Beside | None) 
 
 
 def _counts(claim: Mapping[str, Any]) -> bool:
-    return claim.get("role") != "echo" and "same_as" not in claim
+    return "role" not in claim and "same_as" not in claim
 
 
 @dataclass(frozen=True)
@@ -246,8 +256,21 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
     return headline, tail.strip()
 
 
+def _said_apart(apart: Mapping[str, Sequence[str]], states: Mapping[str, str]) -> str:
+    """Say how many findings count apart; nothing where none does."""
+    amount = len([name for names in apart.values() for name in names if name in states])
+    if not amount:
+        return ""
+    each = (
+        "says that the code does what a formula says, or follows"
+        if amount == 1
+        else "say that the code does what a formula says, or follow"
+    )
+    return f"{amount} more count apart: they {each} from a value that was given."
+
+
 def _tile(experiment: Result, states: Mapping[str, str], reference: Beside | None) -> Tile:
-    shown = [claim for claim in experiment.claims if claim.get("role") != "echo"]
+    shown = [claim for claim in experiment.claims if "role" not in claim]
     by_finding: dict[str, list[dict[str, Any]]] = {}
     for claim in shown:
         by_finding.setdefault(finding_of(claim), []).append(claim)
@@ -316,12 +339,17 @@ def measured_of(claim: Mapping[str, Any]) -> str:
         return named(claim) or not_judged(claim)
     if claim.get("held"):
         open_or_near = "" if claim.get("is_look") else _why_open(claim["verdict"], claim["held"])
-        return "; ".join(filter(None, (measured, open_or_near, named(claim))))
+        return "; ".join(filter(None, (measured, open_or_near, named(claim), by_ours(claim))))
     if paper and measured:
         name = bare_name(claim)
         by_each = by_scan(claim)
         return (f"{name}: " if name else "") + f"paper {paper}, measured {measured}" + (by_each and f"; {by_each}")
     return f"{quantity(claim).name}: {measured}" if measured else str(claim.get("why", ""))
+
+
+def by_ours(claim: Mapping[str, Any]) -> str:
+    """Say that a bound of ours decides, where the paper gives none."""
+    return "by our bound" if "bound" in claim.get("ours", ()) else ""
 
 
 def _why_open(verdict: str, held: Mapping[str, bool]) -> str:
@@ -341,7 +369,7 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
     claims: list[dict[str, Any]] = []
     where: dict[str, str] = {}
     for experiment in experiments:
-        own = [claim for claim in experiment.claims if finding_of(claim) == name and claim.get("role") != "echo"]
+        own = [claim for claim in experiment.claims if finding_of(claim) == name and "role" not in claim]
         claims += [claim for claim in own if "same_as" not in claim]
         if own:
             where[f"{experiment.id}.html#{name_of(own[0])}"] = label_of(experiment.artefact)
@@ -357,6 +385,7 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
     return Finding(
         name=name,
         sentence=experiments[0].findings.get(name, deciding["title"]),
+        apart=next((kind for kind, names in experiments[0].apart.items() if name in names), ""),
         state=states[name],
         numbers=numbers_of(deciding),
         claim=deciding["id"],

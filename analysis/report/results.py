@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +45,7 @@ class Result:
     data: dict[str, Any]
     result: str = ""  # what came out by the reference set, in a sentence, where its claims are decided
     quotes: Sequence[Mapping[str, Any]] = ()  # the paper's own sentences, as study.yaml has them
+    apart: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the findings that count apart, by kind
 
     @property
     def counts(self) -> Counter[str]:
@@ -53,8 +54,8 @@ class Result:
 
     @property
     def counted(self) -> list[dict[str, Any]]:
-        """The entries of the claims that count: without echoes, and without what another experiment's claims say."""
-        return [claim for claim in self.claims if claim.get("role") != "echo" and "same_as" not in claim]
+        """The entries of the claims that count: no role, and not what another experiment's claims say."""
+        return [claim for claim in self.claims if "role" not in claim and "same_as" not in claim]
 
     @property
     def claims(self) -> list[dict[str, Any]]:
@@ -135,6 +136,7 @@ def collect(results: Path) -> list[Result]:
                     folder=own.path.parent if own else None,
                     data=own.data if own else {},
                     quotes=document.maybe("quotes", list) or [],
+                    apart=document.maybe("apart", dict) or {},
                 ),
             )
     return list(by_name.values())

@@ -166,6 +166,7 @@ FIELDS: Final = {
         Field("paper", "fields", "its paper, as study.yaml has it", below=True),
         Field("findings", "fields", "its findings by their ids", below=True),
         Field("quotes", "fields", "the paper's sentences", below=True),
+        Field("apart", "fields", "findings that count apart, by kind", below=True),
         Field("concluded", "fields", "findings by the list of conclusions that they are in", below=True),
         Field("conclusions", "fields", "the outcome in sentences", below=True),
         Field("experiments", "fields", "all experiments of the study", below=True),

@@ -13,7 +13,6 @@ from analysis.verdicts.intervals import NORMAL95
 from analysis.verdicts.rules import ORDER, Verdict
 from analysis.verdicts.tolerances import tolerances
 
-DECIDING: Final = "claim"  # the role of claims that count; echoes and settings follow from the scenario itself
 FALSE_DISCOVERIES: Final = 0.05  # part of the claims that count against findings and are true
 JUDGED: Final = ("measured_interval", "zones", "chance")  # what is used of claims beside their verdicts
 WANTED: Final = "seeds_wanted"  # how many seeds an undecided claim should have; 0: no seeds are expected to decide it
@@ -37,7 +36,7 @@ def verdicts_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, Verdi
 
 def decides(claim: Mapping[str, Any]) -> bool:
     """Say whether a claim counts for its finding, where it is tested."""
-    return claim.get("role", DECIDING) == DECIDING and not claim.get("same_as")
+    return not claim.get("role") and not claim.get("same_as")
 
 
 def _verdict(claims: Sequence[Mapping[str, Any]]) -> Verdict:

@@ -428,6 +428,14 @@ def test_a_quotation_of_a_finding_that_is_not_there_is_named(tmp_path: Path) -> 
         registry.load_study(folder)
 
 
+def test_what_counts_apart_and_is_not_there_is_named(tmp_path: Path) -> None:
+    folder = study(tmp_path / "s")
+    with (folder / "study.yaml").open("a") as file:
+        yaml.safe_dump({"apart": {"echo": ["g"]}}, file)
+    with pytest.raises(BadInputError, match=r"study\.yaml:\d+: apart\.echo\[0\]: found 'g'; allowed: f"):
+        registry.load_study(folder)
+
+
 @functools.cache
 def whole() -> list[registry.Experiment]:
     return [registry.load(file) for file in sorted((ROOT / "workflows/studies").glob("*/*.claims.yaml"))]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main
+from analysis.reference.papers import of_papers
+from analysis.verdicts.rules import Verdict
 from tests.analysis.kept_results import REFERENCE, ROOT, STUDIES
 
 PAGE, README = ROOT / "docs/results/papers.md", ROOT / "README.md"
@@ -29,6 +31,25 @@ def test_pages_have_what_the_reference_set_has(tmp_path: Path) -> None:
     copies = copied(tmp_path)
     assert written(*copies) == 0
     assert [copy.read_text() for copy in copies] == [PAGE.read_text(), README.read_text()]
+
+
+def test_what_says_nothing_of_a_network_counts_apart() -> None:
+    views = of_papers(STUDIES, REFERENCE)
+    for view in views:
+        apart = {finding.name for finding in view.findings if finding.apart}
+        assert apart and view.counts.total() + len(apart) == len(view.findings)
+    assert [len([one for one in view.findings if one.apart]) for view in views] == [3, 8, 2, 3]
+
+
+def test_a_bound_that_is_ours_is_called_so_where_it_decides() -> None:
+    text = PAGE.read_text()
+    for view in of_papers(STUDIES, REFERENCE):
+        entries = {claim["id"]: claim for experiment in view.experiments for claim in experiment.claims}
+        for finding in view.findings:
+            (line,) = (line for line in text.splitlines() if line.startswith(f"| {finding.sentence} |"))
+            claim = entries[finding.claim]
+            is_ours = "bound" in claim.get("ours", ()) and claim["verdict"] != Verdict.NOT_TESTABLE
+            assert ("by our bound" in line) == is_ours, line
 
 
 def test_a_page_without_marks_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
