@@ -1,7 +1,7 @@
 """What an archive claims to hold: its experiments, the runs that these need, and the cells of its scenarios."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, Crate, listed
 
 _OTHERWISE = ("backend", "origin_ns", "implementations", "provenance", "agent")
 """What of run.json the engine adds, and what implementations say of themselves: no part of what a scenario means."""
+_OF_FAILURE = {"cell": str, "seed": int, "why": str}
 _FEW = 5
 
 
@@ -82,15 +83,44 @@ class Contents:
         needed = self.planned[experiment]["needs"]
         return [name for name in self.run_names if name.split("/")[1] in needed]
 
-    def failed(self, experiment: str) -> list[str]:
-        """List the runs of an experiment that failed, as its verdicts say."""
-        verdicts = self.crate.read(EXPERIMENTS / experiment / VERDICTS)
-        planned = self.planned[experiment]
-        place = f"{planned['study']}/{planned['runs_of']}"
-        try:
-            return [f"{place}/{run['cell']}/seed-{int(run['seed'])}" for run in verdicts.get("failed", [])]
-        except (KeyError, TypeError, ValueError):
-            raise EngineError(f"{self.crate.name}: {experiment}/{VERDICTS}: failed: is no list of runs") from None
+    @cached_property
+    def failed(self) -> dict[str, str]:
+        """The runs that failed, as verdicts say, each with the reason.
+
+        Raises:
+            EngineError: verdicts have no such list, or one that contradicts another or the runs.
+        """
+        failed: dict[str, str] = {}
+        for experiment in self.experiments:
+            planned = self.planned[experiment]
+            of_verdicts = self.crate.read(EXPERIMENTS / experiment / VERDICTS).get("failed", [])
+            at = f"{self.crate.name}: {experiment}/{VERDICTS}: failed: "
+            if not isinstance(of_verdicts, list):
+                raise EngineError(f"{at}found no list; allowed: a list of runs")
+            for run in of_verdicts:
+                if not (isinstance(run, dict) and {name: type(run[name]) for name in sorted(run)} == _OF_FAILURE):
+                    raise EngineError(f"{at}found {str(run)[:80]}; allowed: objects of cell, seed and why")
+                name = f"{planned['study']}/{planned['runs_of']}/{run['cell']}/seed-{run['seed']}"
+                if name in self.run_names or failed.setdefault(name, run["why"]) != run["why"]:
+                    raise EngineError(f"{at}found {name}, of which the archive says something else elsewhere")
+        return failed
+
+    def failed_of(self, experiment: str) -> set[str]:
+        """Return the runs that failed of those that an experiment's claims use."""
+        return {name for name in self.failed if name.split("/")[1] in self.planned[experiment]["needs"]}
+
+    def failed_run(self, name: str) -> tuple[Cell, int]:
+        """Return the cell and the seed of a run that failed.
+
+        Raises:
+            EngineError: no archived scenario has such a run.
+        """
+        _, experiment, cell_name, seed = name.split("/")
+        sizes = {self.run(run).cell.size for run in self.run_names if run.split("/")[1] == experiment}
+        cell = self._cells_of(experiment, sizes.pop()).get(cell_name) if len(sizes) == 1 else None
+        if cell is None:
+            raise EngineError(f"{self.crate.name}: {name} is said to have failed, but no archived scenario has it")
+        return cell, int(seed.removeprefix("seed-"))
 
     def check_complete(self) -> None:
         """Refuse an archive that lacks runs: a cell or a seed of a scenario, or a seed below another.
@@ -98,23 +128,27 @@ class Contents:
         Raises:
             EngineError: it does, or has a run that no archived scenario has.
         """
-        have = {name for experiment in self.experiments for name in self.failed(experiment)} | set(self.run_names)
+        have = self.failed.keys() | set(self.run_names)
         due = {name for experiment in self.experiments for name in self.planned[experiment]["needs"]}
         stray = [name for name in self.run_names if name.split("/")[1] not in due]
         if stray:
             raise EngineError(f"{self.crate.name}: has runs that no experiment needs: {listed(stray)}")
+        for name in self.failed:
+            self.failed_run(name)
         for experiment in sorted(due):
             missing = list(itertools.islice(self._missing(experiment, have), _FEW))
             if missing:
                 raise EngineError(f"{self.crate.name}: lacks runs: {', '.join(missing)}")
 
-    def _missing(self, experiment: str, have: set[str]) -> Iterator[str]:
+    def _missing(self, experiment: str, have: Set[str]) -> Iterator[str]:
         """Yield runs that a scenario asks for, or whose seed is below one that is there, and that are not there."""
         runs = [self.run(name) for name in self.run_names if name.split("/")[1] == experiment]
         if len({run.cell.size for run in runs}) != 1:
             raise EngineError(f"{self.crate.name}: {experiment}: found runs of several sizes, or none; allowed: one")
         for cell in self._cells[experiment, runs[0].cell.size].values():
-            last = max([*cell.seeds, *(run.seed for run in runs if run.cell.name == cell.name)])
+            place = f"{cell.study}/{experiment}/{cell.name}/seed-"
+            there = [int(name.removeprefix(place)) for name in have if name.startswith(place)]
+            last = max([*cell.seeds, *there])
             names = (f"{cell.study}/{experiment}/{cell.name}/seed-{seed}" for seed in range(1, last + 1))
             yield from (name for name in names if name not in have)
 

@@ -28,16 +28,12 @@ from scenarios.cells import plan
 from scenarios.run_files import OF_RUN
 from testbed.archive import completeness
 from testbed.archive.crate import KUNIT, RUNS
+from testbed.archive.kinds import PROJECT_FILES, PROJECT_FOLDERS, below
 from testbed.crates import METADATA, PROFILES, SPDX, TERMS, citation, written
 from testbed.signatures import sign
 
 # which some hosts' tables lack
 _FORMATS = {".yaml": "application/yaml", ".md": "text/markdown", ".parquet": "application/vnd.apache.parquet"}
-_FILES = ("README.md", "LICENSE", "CITATION.cff", "requirements.lock", "workflows/config.yaml")
-_FOLDERS = (
-    *("LICENSES", "docs", "workflows/rules", "workflows/schemas", "workflows/profiles"),
-    *("scenarios/schemas", "analysis/claims/schemas"),
-)
 
 
 def archive(results: Path, out: Path, captures: bool = False, key: Path | None = None) -> Path:
@@ -136,9 +132,10 @@ def _workflow(crate: ROCrate) -> Any:
     workflow["sha256"] = file_digest(PROJECT / "Snakefile")
     workflow["name"], workflow["license"], workflow["creator"] = about["title"], licences, root["author"]
     workflow["version"] = commit()
-    for name in _FILES:
-        _file(crate, PROJECT / name, Path(name))
-    for name in _FOLDERS:
+    for name in PROJECT_FILES:
+        if name != workflow.id:
+            _file(crate, PROJECT / name, Path(name))
+    for name in PROJECT_FOLDERS:
         _folder(crate, PROJECT / name, Path(name))
     return workflow
 
@@ -202,9 +199,7 @@ def _images(crate: ROCrate, provenance: dict[str, Any]) -> list[Any]:
 
 def _folder(crate: ROCrate, source: Path, place: Path) -> list[Any]:
     """Add all files of a folder but the hidden ones."""
-    files = [path.relative_to(source) for path in sorted(source.rglob("*")) if path.is_file()]
-    shown = [path for path in files if not any(part.startswith((".", "__pycache__")) for part in path.parts)]
-    return [_file(crate, source / path, place / path) for path in shown]
+    return [_file(crate, source / path, place / path) for path in below(source)]
 
 
 def _file(crate: ROCrate, source: Path, place: Path) -> Any:

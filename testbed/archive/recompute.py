@@ -40,7 +40,7 @@ Row = tuple[str, ...]
 class Recomputation:
     """An experiment of which `repeated` and `read` runs (of archived captures), out of `runs`, were measured again.
 
-    `metrics` and `verdicts` are how many were computed, and how many there are.
+    `metrics` and `verdicts` are how many were computed, and how many there are; `kunit` verdicts have no run.
     """
 
     experiment: str
@@ -49,7 +49,13 @@ class Recomputation:
     read: int
     metrics: tuple[int, int]
     verdicts: tuple[int, int]
+    kunit: int
     different: list[str]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all metrics and verdicts were computed, but for those that KUnit cases decide."""
+        return self.metrics[0] == self.metrics[1] and self.verdicts[0] + self.kunit == self.verdicts[1]
 
     def __str__(self) -> str:
         """Describe it in a line."""
@@ -84,13 +90,14 @@ def write_tables(run: Path, archived: Contents) -> None:
 def recompute(archived: Contents, experiment: str, runs: Path, repeated: set[str], read: set[str]) -> Recomputation:
     """Measure an experiment from the run folders below `runs`, with their tables, and compare.
 
-    With some of its runs only, the metrics of their cells and seeds are compared, but no verdict.
+    Runs that failed again are among the repeated ones. With some of its runs only, the metrics of their cells and seeds
+    are compared, but no verdict.
 
     Raises:
         EngineError: the archived results are damaged, or its claims cannot be evaluated.
     """
-    needed = set(archived.runs_of(experiment))
-    complete = needed <= repeated | read and not archived.failed(experiment)
+    needed = {*archived.runs_of(experiment), *archived.failed_of(experiment)}
+    complete = needed <= repeated | read
     folder = _measured(archived, experiment, runs)
     before, after = read_metrics(archived, experiment), _rows(folder / METRICS, experiment)
     unsure = set() if complete else _about_all_seeds(registry.load(archived.claims(experiment)))
@@ -110,6 +117,7 @@ def recompute(archived: Contents, experiment: str, runs: Path, repeated: set[str
         read=len(needed & read - repeated),
         metrics=(len(kept), len(before)),
         verdicts=(judged, len(verdicts["claims"])),
+        kunit=len(verdicts["claims"]) - judged if complete else 0,
         different=different,
     )
 

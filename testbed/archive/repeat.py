@@ -1,12 +1,15 @@
 """Carries archived runs out again and compares what they give, byte by byte."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+from engine.errors import EngineError
 from engine.repetition import Repetition, differences
 from engine.run import execute, run_folder
-from testbed.archive.contents import ArchivedRun
+from scenarios.run_files import FAILED
+from testbed.archive.contents import ArchivedRun, Contents
 
 _OF_THIS_REPETITION = ("wall_s", "cpu_s", "digests")
 """What summary.json has that differs by design, or is compared file by file."""
@@ -32,6 +35,23 @@ def repeat(archived: ArchivedRun, runs: Path) -> Repetition:
         ],
         made_with_another=_made_with(archived.description, description),
     )
+
+
+def fail_again(archived: Contents, name: str, runs: Path) -> Repetition:
+    """Carry out a run that failed once more, below the folder `runs`; it has to fail with the same reason."""
+    cell, seed = archived.failed_run(name)
+    was = archived.failed[name]
+    try:
+        execute(cell, seed, runs)
+    except EngineError:
+        failed = run_folder(runs, cell, seed)
+        summary = failed.with_name(f"{FAILED}{failed.name}") / "summary.json"
+        why = str(json.loads(summary.read_text()).get("error")) if summary.exists() else "it left no reason"
+        different = [] if why == was else [f"why it fails: {why}, archived: {was}"]
+    else:
+        different = [f"its end: it does not fail, archived: {was}"]
+        shutil.rmtree(run_folder(runs, cell, seed))  # no experiment has it
+    return Repetition(name, 1, different, [], kind="reason why it fails")
 
 
 def _kept(archived: ArchivedRun) -> list[str]:

@@ -1,6 +1,7 @@
 """Verifies an archive: its files are what their sums say, and its runs, metrics and verdicts come out again.
 
-A line says "identical" only of what was computed here, from bytes that were made or compared here.
+A line says "identical" only of what was computed here, from bytes that were made or compared here. The last lines
+name what was compared with nothing: each file of an archive is one or the other.
 """
 
 import shutil
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.experiment_files import METRICS, VERDICTS
 from common import sums
 from common.counts import plural
 from engine import images
@@ -16,10 +18,11 @@ from engine.errors import EngineError
 from engine.provenance import told
 from engine.repetition import differences
 from scenarios.run_files import OF_RUN
+from testbed.archive import kinds
 from testbed.archive.contents import ArchivedRun, Contents
-from testbed.archive.crate import RUNS, Crate, listed, opened
-from testbed.archive.recompute import recompute, write_tables
-from testbed.archive.repeat import repeat
+from testbed.archive.crate import EXPERIMENTS, RUNS, Crate, listed, opened
+from testbed.archive.recompute import Recomputation, recompute, write_tables
+from testbed.archive.repeat import fail_again, repeat
 from testbed.crates import SIGNATURE
 from testbed.signatures import signer
 
@@ -46,19 +49,30 @@ def verify(
     """
     with opened(name) as crate, tempfile.TemporaryDirectory(prefix="testbed-verify-") as place:
         yield Finding(f"{name}: {plural(len(crate.sums), 'file')}, each with its SHA-256; {_signed(crate, signers)}")
+        kinds.check(crate)
         archived = Contents(crate)
         archived.check_complete()
         _check_images(name)
         yield from map(Finding, _made_with(archived))
         runs = Path(place, RUNS)
         repeated, read = set[str](), set[str]()
+        compared = _here(crate)
         for run_name in _chosen(archived, chosen, everything):
-            repetition = repeat(archived.run(run_name), runs)
-            write_tables(runs / run_name, archived)
-            repeated.add(run_name)
+            if run_name in archived.failed:
+                repetition = fail_again(archived, run_name, runs)
+                repeated |= set() if repetition.different else {run_name}
+            else:
+                repetition = repeat(archived.run(run_name), runs)
+                write_tables(runs / run_name, archived)
+                compared |= {f"{RUNS / run_name / name}" for name in OF_RUN}
+                repeated.add(run_name)
             yield Finding(str(repetition), bool(repetition.different))
+        for run_name in archived.failed.keys() - repeated:
+            yield Finding(f"{run_name}: failed, says the archive ({archived.failed[run_name]}): not repeated")
         for run_name in archived.run_names:
             wrong = _captured(archived.run(run_name), crate)
+            if wrong is not None:
+                compared |= _captures(run_name, crate).keys()
             if wrong:
                 yield Finding(f"{run_name}: DIFFERS in {listed(wrong)}, which it did not record", differs=True)
             elif wrong is not None and run_name not in repeated:
@@ -66,8 +80,21 @@ def verify(
                 sums.write(runs / run_name, sums.below(runs / run_name))  # each is the archive's
                 write_tables(runs / run_name, archived)
                 read.add(run_name)
-        yield from _experiments(archived, runs, repeated, read)
-        yield Finding(f"{name}: not computed again: figures and the report")
+        for experiment in archived.experiments:
+            check = _recomputed(archived, experiment, runs, repeated, read)
+            if check is None:
+                yield Finding(f"{experiment}: none of its runs was repeated: not checked", differs=everything)
+                continue
+            yield Finding(str(check), bool(check.different) or (everything and not check.is_whole))
+            compared |= {f"{EXPERIMENTS / experiment / file}" for file in (METRICS, VERDICTS) if check.is_whole}
+        if others := kinds.other_than_here(crate):
+            yield Finding(f"{name}: other than in this checkout: {listed(others)}")
+        yield Finding(f"{name}: compared with nothing: {kinds.told(crate, compared)}")
+
+
+def _here(crate: Crate) -> set[str]:
+    """Return the files of the project, which are compared with this checkout's."""
+    return {name for name in crate.sums if (kind := kinds.kind_of(name)) and kind.here}
 
 
 def _signed(crate: Crate, signers: Path | None) -> str:
@@ -95,14 +122,14 @@ def _made_with(archived: Contents) -> Iterator[str]:
 
 
 def _chosen(archived: Contents, chosen: Sequence[str], everything: bool) -> list[str]:
-    names = archived.run_names
+    names = [*archived.run_names, *archived.failed]
     for prefix in chosen:
         if not any(_begins(name, prefix) for name in names):
             few = ", ".join(names[:3])
             raise EngineError(f"{archived.crate.name}: no run {prefix}; it has {len(names)}, such as {few}")
     if everything or chosen:
         return [name for name in names if everything or any(_begins(name, prefix) for prefix in chosen)]
-    first = {name.split("/")[1]: name for name in reversed(names)}
+    first = {name.split("/")[1]: name for name in reversed(archived.run_names)}
     return sorted(first.values())
 
 
@@ -114,16 +141,26 @@ def _begins(name: str, chosen: str) -> bool:
 def _captured(run: ArchivedRun, crate: Crate) -> list[str] | None:
     """Name the archived captures and traces of a run that are not those that it recorded; None if there are none."""
     place = f"{RUNS / run.name}/"
-    files = {name.removeprefix(place): digest for name, digest in crate.sums.items() if name.startswith(place)}
-    captures = {name: digest for name, digest in files.items() if name not in OF_RUN}
+    captures = {name.removeprefix(place): digest for name, digest in _captures(run.name, crate).items()}
     return differences(captures, run.digests) if captures else None
 
 
-def _experiments(archived: Contents, runs: Path, repeated: set[str], read: set[str]) -> Iterator[Finding]:
-    for experiment in archived.experiments:
-        own = archived.planned[experiment]["runs_of"]
-        if any(name.split("/")[1] == own for name in repeated | read):
-            check = recompute(archived, experiment, runs, repeated, read)
-            yield Finding(str(check), bool(check.different))
-        else:
-            yield Finding(f"{experiment}: none of its runs was repeated: not checked")
+def _captures(run: str, crate: Crate) -> dict[str, str]:
+    """Return the sums of the archived captures and traces of a run, by their paths in the archive."""
+    place = f"{RUNS / run}/"
+    return {
+        name: digest
+        for name, digest in crate.sums.items()
+        if name.startswith(place) and name.removeprefix(place) not in OF_RUN
+    }
+
+
+def _recomputed(
+    archived: Contents, experiment: str, runs: Path, repeated: set[str], read: set[str]
+) -> Recomputation | None:
+    """Measure an experiment again; return None where none of its own runs is there that succeeded."""
+    own = archived.planned[experiment]["runs_of"]
+    there = (repeated | read) - archived.failed.keys()
+    if not any(name.split("/")[1] == own for name in there):
+        return None
+    return recompute(archived, experiment, runs, repeated, read)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,8 @@ from images.cache import file_digest
 from scenarios.resolve import expand
 from testbed.archive.contents import Contents
 from testbed.archive.crate import opened
+from testbed.archive.kinds import KINDS, kind_of
+from testbed.archive.kinds import told as compared_with_nothing
 from testbed.archive.pack import archive
 from testbed.archive.recompute import recompute
 from testbed.archive.verify import verify
@@ -129,7 +132,8 @@ def test_what_it_claims_comes_out_again(results: Path, tmp_path: Path, capsys: p
     assert any(line.startswith("made with kernel: ") and provenance["kernel"]["digest"] in line for line in said)
     assert f"{RUN}: identical, 7 captures and traces" in said
     part = "1 of 2 runs repeated; computed again and identical: 11 metrics; not checked: 11 metrics, 4 verdicts"
-    assert said[-2:] == [f"{EXPERIMENT}: {part}", f"{out}: not computed again: figures and the report"]
+    rest = "1 descriptions of runs, 1 summaries of runs, 1 tables of metrics, 1 verdicts, 3 figures"
+    assert said[-2:] == [f"{EXPERIMENT}: {part}", f"{out}: compared with nothing: {rest}"]
     assert main(["verify", str(out), "--run", RUN.rpartition("/")[0]]) == 0
     whole = "2 of 2 runs repeated; computed again and identical: 22 metrics, 4 verdicts"
     assert f"{EXPERIMENT}: {whole}\n" in capsys.readouterr().out
@@ -152,8 +156,8 @@ def test_captures_in_an_archive_are_measured(results: Path, tmp_path: Path) -> N
     assert len(forged) == 1 and "pcap/invented.pcap" in forged[0]
 
 
-def told(crate: Path, *, differs: bool = False) -> list[str]:
-    findings = list(verify(crate))
+def told(crate: Path, *, differs: bool = False, everything: bool = False) -> list[str]:
+    findings = list(verify(crate, everything=everything))
     assert any(finding.differs for finding in findings) == differs
     return [finding.text for finding in findings]
 
@@ -441,3 +445,180 @@ def test_a_run_names_its_evidence(results: Path) -> None:
     assert digests == {
         file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files
     }
+
+
+def test_the_page_says_what_checks_each_kind_of_file() -> None:
+    rows = [f"| {kind.name} | {', '.join(f'`{place}`' for place in kind.places)} | {kind.check} |" for kind in KINDS]
+    table = "\n".join(["| files | where | compared |", "|---|---|---|", *rows])
+    page = (PROJECT / "docs/explanation/trust.md").read_text()
+    assert f"<!-- kinds of files in archives -->\n{table}\n<!-- end of kinds" in page
+
+
+@pytest.fixture(scope="module")
+def full(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive with files of each kind; the second run keeps its captures."""
+    crate = archive(results, tmp_path_factory.mktemp("full") / "crate", captures=True)
+    for name in ("kunit.json", "report/index.html", "tables/runs.parquet"):
+        (crate / name).parent.mkdir(exist_ok=True)
+        (crate / name).write_text("{}")
+    seal(crate)
+    return crate
+
+
+def test_each_file_of_an_archive_is_compared_or_counted(full: Path) -> None:
+    with opened(full) as there:
+        assert {kind.name for name in there.sums if (kind := kind_of(name))} == {kind.name for kind in KINDS}
+        everything = compared_with_nothing(there, [])
+    assert everything.startswith(
+        "2 descriptions of runs, 2 summaries of runs, 7 captures and traces, 1 tables of metrics"
+    )
+    counted = "3 figures, 1 outcomes of KUnit cases, 1 tables over runs, 1 pages of the report"
+    findings = list(verify(full, everything=True))
+    assert findings[-1].text == f"{full}: compared with nothing: {counted}"
+    assert not any(finding.differs for finding in findings)
+
+
+def write_to(name: str, text: str = "another") -> Callable[[Path], None]:
+    """Give a file this text, or add one with it."""
+
+    def change(crate: Path) -> None:
+        (crate / name).parent.mkdir(parents=True, exist_ok=True)
+        (crate / name).write_text(text)
+
+    return change
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    return lambda crate: (crate / name).unlink()
+
+
+OWN = f"experiments/{EXPERIMENT}"
+QUEUE = f"runs/{SECOND}/traces/queue.csv"
+# of each kind of file: one that is added, changed and removed, each with a sum that fits
+CHANGES: list[tuple[str, Callable[[Path], object], str]] = [
+    (
+        "descriptions of runs",
+        write_to(f"runs/icccn/{EXPERIMENT}/single/seed-3/run.json", "{}"),
+        "lacks runs/.*/seed-3/summary.json",
+    ),
+    (
+        "descriptions of runs",
+        lambda crate: edit(crate / f"runs/{RUN}/run.json", lambda run: run.update(duration_ns=1)),
+        "its scenario means something else in this version: duration_ns",
+    ),
+    ("descriptions of runs", remove(f"runs/{RUN}/run.json"), f"lacks runs/{RUN}/run.json"),
+    (
+        "summaries of runs",
+        write_to(f"runs/icccn/{EXPERIMENT}/single/seed-3/summary.json", "{}"),
+        "lacks runs/.*/seed-3/run.json",
+    ),
+    (
+        "summaries of runs",
+        lambda crate: edit(crate / f"runs/{RUN}/summary.json", lambda run: run.update(virtual_s=1)),
+        f"^{RUN}: DIFFERS in summary.json: virtual_s",
+    ),
+    ("summaries of runs", remove(f"runs/{RUN}/summary.json"), f"lacks runs/{RUN}/summary.json"),
+    ("captures and traces", write_to(f"runs/{SECOND}/pcap/made-up.pcap"), f"^{SECOND}: DIFFERS in pcap/made-up.pcap"),
+    ("captures and traces", write_to(f"runs/{RUN}/pcap/made-up.pcap.gz"), f"^{RUN}: DIFFERS in pcap/.*made-up.pcap"),
+    ("captures and traces", write_to(QUEUE), f"^{SECOND}: DIFFERS in traces/queue.csv, which it did not record"),
+    ("captures and traces", remove(QUEUE), f"^{SECOND}: DIFFERS in traces/queue.csv, which it did not record"),
+    ("tables of metrics", write_to(f"experiments/{OTHER}-b/metrics.csv"), f"lacks experiments/{OTHER}-b/figure"),
+    (
+        "tables of metrics",
+        lambda crate: (crate / OWN / "metrics.csv").write_text(
+            re.sub(r"[0-9.]+,s$", "0.123,s", (crate / OWN / "metrics.csv").read_text(), flags=re.MULTILINE)
+        ),
+        f"^{EXPERIMENT}: .*DIFFERS in metrics.csv",
+    ),
+    ("tables of metrics", remove(f"{OWN}/metrics.csv"), f"lacks {OWN}/metrics.csv"),
+    ("verdicts", write_to(f"experiments/{OTHER}-b/verdicts.json", "{}"), f"lacks experiments/{OTHER}-b/figure"),
+    (
+        "verdicts",
+        lambda crate: edit(crate / OWN / "verdicts.json", lambda of: of["claims"][0].update(verdict="near")),
+        f"^{EXPERIMENT}: .*DIFFERS in verdicts.json",
+    ),
+    ("verdicts", remove(f"{OWN}/verdicts.json"), f"lacks {OWN}/verdicts.json"),
+    ("figures", write_to(f"{OWN}/figure-wide.svg"), f"files that no archive has: {OWN}/figure-wide.svg"),
+    ("figures", write_to(f"{OWN}/figure.svg"), "compared with nothing: .*3 figures"),
+    ("figures", remove(f"{OWN}/figure.svg"), f"lacks {OWN}/figure.svg"),
+    ("outcomes of KUnit cases", write_to("runs/kunit.json"), "files that no archive has: runs/kunit.json"),
+    (
+        "outcomes of KUnit cases",
+        write_to("kunit.json", '{"cases": {}}'),
+        "compared with nothing: .*1 outcomes of KUnit",
+    ),
+    ("outcomes of KUnit cases", remove("kunit.json"), "3 figures, 1 tables over runs"),
+    ("tables over runs", write_to("tables/made-up.parquet"), "compared with nothing: .*2 tables over runs"),
+    ("tables over runs", write_to("tables/runs.parquet"), "compared with nothing: .*1 tables over runs"),
+    ("tables over runs", remove("tables/runs.parquet"), "1 outcomes of KUnit cases, 1 pages of the report"),
+    ("pages of the report", write_to("report/made/up.html"), "compared with nothing: .*2 pages of the report"),
+    ("pages of the report", write_to("report/index.html"), "compared with nothing: .*1 pages of the report"),
+    ("pages of the report", remove("report/index.html"), "compared with nothing: .*1 tables over runs$"),
+    (
+        "files of studies",
+        write_to("workflows/studies/icccn/x.csv"),
+        "other than in this checkout: .*studies/icccn/x.csv",
+    ),
+    (
+        "files of studies",
+        lambda crate: (crate / CLAIMS).write_text((crate / CLAIMS).read_text() + "# another\n"),
+        f"other than in this checkout: {CLAIMS}",
+    ),
+    ("files of studies", remove(SCENARIO), f"no scenario {SCENARIO}"),
+    ("files of the project", write_to("docs/made-up.md"), "other than in this checkout: docs/made-up.md"),
+    ("files of the project", write_to("README.md"), "other than in this checkout: README.md"),
+    ("files of the project", remove("docs/index.md"), "other than in this checkout: docs/index.md"),
+]
+
+
+def test_the_changes_are_of_all_kinds() -> None:
+    assert {kind for kind, _, _ in CHANGES} == {kind.name for kind in KINDS}
+
+
+@pytest.mark.parametrize(("change", "says"), [change[1:] for change in CHANGES])
+def test_a_changed_archive_is_refused_or_the_change_is_named(
+    full: Path, tmp_path: Path, change: Callable[[Path], object], says: str
+) -> None:
+    crate = shutil.copytree(full, tmp_path / "crate")
+    change(crate)
+    seal(crate)
+    try:
+        lines = [finding.text for finding in verify(crate, [RUN])]
+    except EngineError as error:
+        lines = [str(error)]
+    assert any(re.search(says, line) for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("failed", "says"),
+    [
+        ([{"cell": "single", "seed": 99, "why": "x"}], f"lacks runs: {SECOND[:-1]}3"),
+        ([{"cell": "another", "seed": 3, "why": "x"}], "is said to have failed, but no archived scenario has it"),
+        ([{"cell": "single", "seed": 1, "why": "x"}], "of which the archive says something else elsewhere"),
+        ([{"cell": "single", "seed": 3.0, "why": "x"}], "allowed: objects of cell, seed and why"),
+        ([{"cell": "single", "seed": 3}], "allowed: objects of cell, seed and why"),
+        ({"cell": "single"}, "found no list"),
+        (
+            [{"cell": "single", "seed": 3, "why": "x"}],
+            f"^{SECOND[:-1]}3: failed, says the archive \\(x\\): not repeated",
+        ),
+    ],
+)
+def test_runs_that_are_said_to_have_failed(full: Path, tmp_path: Path, failed: Any, says: str) -> None:
+    crate = shutil.copytree(full, tmp_path / "crate")
+    edit(crate / OWN / "verdicts.json", lambda data: data.update(failed=failed))
+    seal(crate)
+    try:
+        lines = [finding.text for finding in verify(crate, [RUN])]
+    except EngineError as error:
+        lines = [str(error)]
+    assert any(re.search(says, line) for line in lines), lines
+
+
+def test_a_run_that_is_said_to_have_failed_is_repeated(full: Path, tmp_path: Path) -> None:
+    """It succeeds here, so the archive is not believed."""
+    crate = shutil.copytree(full, tmp_path / "crate")
+    edit(crate / OWN / "verdicts.json", lambda data: data.update(failed=[{"cell": "single", "seed": 3, "why": "x"}]))
+    seal(crate)
+    said = told(crate, differs=True, everything=True)
+    assert f"{SECOND[:-1]}3: DIFFERS in its end: it does not fail, archived: x" in said
