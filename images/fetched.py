@@ -8,15 +8,13 @@ that configures them, nothing that a link leads to.
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
-import tomllib
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from images import tars
+from images import manifests, tars
 from images.cache import Store, digest_of, file_digest, remove
 from images.errors import ImageError
 from images.run import Say, logged
@@ -28,16 +26,20 @@ _PLATFORMS = ("manylinux_2_34_x86_64", "manylinux_2_28_x86_64", "manylinux_2_17_
 _CONFIGURES = shutil.ignore_patterns(".*", "rust-toolchain*", "go.work*")
 """Files by which cargo, rustup and go would run a program of the folder, or take sources from elsewhere."""
 _ONLY_FROM_PROXY = {"GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOVCS": "*:off"}
-_OUTSIDE = re.compile(r"=>\s*[\"`]?((?:/|\.\.|[^\s\"`]*/\.\./)[^\s\"`]*)")
-_CRATES = ("registry+https://", "sparse+https://")
 
 
 def identified(wanted: dict[str, str], folders: Sequence[Path]) -> dict[str, str]:
-    """Return an item of `fetch` as it goes into digests: the contents of a lock file are part of it."""
+    """Return an item of `fetch` as it goes into digests: the contents of a lock file are part of it.
+
+    So are all files of a folder that may have go take modules from below it.
+    """
     if "lock" not in wanted:
         return wanted
-    files = {name: file_digest(_own_file(name, folders)) for name in (wanted["lock"], _MANIFESTS[wanted["lock"]])}
-    return {**wanted, **files}
+    files = {name: _own_file(name, folders) for name in (wanted["lock"], _MANIFESTS[wanted["lock"]])}
+    if "go.mod" in files and b"replace" in files["go.mod"].read_bytes():
+        below = sorted(path for path in files["go.mod"].parent.rglob("*") if path.is_file())
+        files |= {f"./{path.relative_to(files['go.mod'].parent).as_posix()}": path for path in below}
+    return {**wanted, **{name: file_digest(file) for name, file in files.items()}}
 
 
 def fetch(
@@ -72,33 +74,19 @@ def _own_file(name: str, folders: Sequence[Path]) -> Path:
 def _vendor(lock: str, folders: Sequence[Path], into: Path, log: Path) -> None:
     """Copy the sources of everything that a lock file names; the client checks them and runs none."""
     own = _own_file(lock, folders)
-    _check(own)
     work = into / "work"
     # the whole folder: `go mod vendor` takes the packages that the sources import
     shutil.copytree(own.parent, work, symlinks=True, ignore=_CONFIGURES)
     what = f"Fetching what {lock} of {folders[0].name} names"
+    manifest = own.with_name(_MANIFESTS[lock])
     if lock == "Cargo.lock":
+        manifests.check_crates(work, manifest)
         logged(["cargo", "vendor", "--locked", "--quiet", "--", str(into / "unpacked")], log, what, cwd=work)
     else:
+        manifests.check_modules(work, manifest, _ONLY_FROM_PROXY)
         command = ["go", "mod", "vendor", "-o", str(into / "unpacked")]
         logged(command, log, what, cwd=work, environment=_ONLY_FROM_PROXY)
     remove(work)
-
-
-def _check(lock: Path) -> None:
-    """Raise ImageError for sources that do not come from a registry, such as a folder of this host."""
-    if lock.name == "go.sum":
-        manifest = lock.with_name(_MANIFESTS[lock.name])
-        if outside := _OUTSIDE.search(manifest.read_text()):
-            raise ImageError(f"{manifest}: replace: found {outside[1]}; allowed: a module, or a folder below this one")
-        return
-    try:
-        sources = [package.get("source", _CRATES[0]) for package in tomllib.loads(lock.read_text()).get("package", [])]
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise ImageError(f"{lock} is not what cargo writes: {error}") from None
-    for source in sources:
-        if not str(source).startswith(_CRATES):
-            raise ImageError(f"{lock}: source: found {source!r}; allowed: a registry, which has its crates' digests")
 
 
 def _take(say: Say, package: dict[str, str], folder: Path, log: Path) -> None:

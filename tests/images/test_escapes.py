@@ -204,10 +204,92 @@ def test_sources_come_from_a_registry(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(ImageError, match=r"Cargo.lock: source: found 'git\+file:///home/other#0'; allowed: a registry"):
         vendored(tmp_path, folder, "Cargo.lock")
     (folder / "go.sum").touch()
-    for outside in ("/home/other", "../other", '"/home/other"', "./x/../../other"):
-        (folder / "go.mod").write_text(f"module mine\n\nreplace example.org/x => {outside}\n")
-        with pytest.raises(ImageError, match=r"go.mod: replace: found \S*other; allowed: a module, or a folder below"):
-            vendored(tmp_path, folder, "go.sum")
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")
+@pytest.mark.parametrize(
+    "outside",
+    ["/home/other", "../other", '"/home/other"', "./x/../../other", r'"\x2fhome/other"', "./.."],
+)
+def test_modules_come_from_a_registry_or_the_folder(tmp_path: Path, folder: Path, outside: str) -> None:
+    """Go's syntax has strings with escapes."""
+    (folder / "go.sum").touch()
+    (folder / "go.mod").write_text(f"module mine\n\ngo 1.22\n\nreplace (\n\texample.org/x => {outside}\n)\n")
+    with pytest.raises(ImageError, match=r"go.mod: replace: found \S+; allowed: a module, or a folder below"):
+        vendored(tmp_path, folder, "go.sum")
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")
+def test_a_link_leads_to_no_module_outside(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (folder / "x").symlink_to(tmp_path / "private")
+    (folder / "go.sum").touch()
+    (folder / "go.mod").write_text("module mine\n\ngo 1.22\n\nreplace example.org/x => ./x\n")
+    with pytest.raises(ImageError, match=r"go.mod: replace: found ./x; allowed: a module, or a folder below"):
+        vendored(tmp_path, folder, "go.sum")
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+@pytest.mark.parametrize(
+    ("manifest", "found"),
+    [
+        ('[dependencies]\nother = {path = "/home/other"}\n', r"other: found the path /home/other; allowed: a folder"),
+        ('[dependencies]\nother = {path = "..\\u002f../other"}\n', r"other: found the path /\S*other; allowed"),
+        ('[dependencies]\nother = {git = "file:///home/other"}\n', r"other: found the source git\+file:///home/other;"),
+        ('[build-dependencies]\nother = {path = "/home/other"}\n', r"other: found the path /home/other; allowed"),
+        ('[target."cfg(unix)".dependencies]\nother.path = "/home/other"\n', r"other: found the path /home/other;"),
+        ('[patch.crates-io]\nother = {path = "/home/other"}\n', "is refused below"),
+        (
+            '[patch.crates-io]\nother = {git = "file:///home/other"}\n',
+            r"patch.crates-io: other: found .*git.*; allowed",
+        ),
+        ('[replace]\n"other:1.0.0" = {git = "file:///home/other"}\n', r"replace: other:1.0.0: found .*git.*; allowed"),
+        (
+            '[workspace]\nmembers = ["{private}"]\n',
+            "cargo cannot read it: .*not hierarchically below the workspace root",
+        ),
+    ],
+)
+def test_crates_come_from_a_registry_or_the_folder(tmp_path: Path, folder: Path, manifest: str, found: str) -> None:
+    private = tmp_path / "private"
+    shutil.copytree(folder, private)
+    (private / "Cargo.toml").write_text((private / "Cargo.toml").read_text().replace('"mine"', '"private"'))
+    with (folder / "Cargo.toml").open("a") as file:
+        file.write(manifest.replace("{private}", str(private)))
+    if "is refused below" in found:  # a patch that is used is in the lock, without a source
+        with (folder / "Cargo.lock").open("a") as lock:
+            lock.write('\n[[package]]\nname = "other"\nversion = "1.0.0"\n')
+        found = r"Cargo.lock: other: found no source; allowed: a registry"
+    with pytest.raises(ImageError, match=found):
+        vendored(tmp_path, folder, "Cargo.lock")
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+def test_a_crate_below_the_folder_is_its_own(tmp_path: Path, folder: Path) -> None:
+    shutil.copytree(folder, folder / "inner")
+    (folder / "inner/Cargo.toml").write_text((folder / "Cargo.toml").read_text().replace('"mine"', '"inner"'))
+    with (folder / "Cargo.toml").open("a") as file:
+        file.write('[dependencies]\ninner = {path = "inner"}\n')
+    with (folder / "Cargo.lock").open("a") as lock:
+        lock.write('dependencies = ["inner"]\n\n[[package]]\nname = "inner"\nversion = "1.0.0"\n')
+    vendored(tmp_path, folder, "Cargo.lock")
+    shutil.move(folder / "inner", tmp_path / "inner")
+    (folder / "inner").symlink_to(tmp_path / "inner")
+    with pytest.raises(ImageError, match=r"inner: found the path /\S*inner; allowed: a folder below this one"):
+        vendored(tmp_path / "inner", folder, "Cargo.lock")  # another store, which does not have it yet
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")
+def test_a_module_below_the_folder_is_its_own(tmp_path: Path, folder: Path) -> None:
+    (folder / "x").mkdir()
+    (folder / "x/go.mod").write_text("module example.org/x\n\ngo 1.22\n")
+    (folder / "main.go").write_text('package main\n\nimport _ "example.org/x"\n\nfunc main() {}\n')
+    replaced = "require example.org/x v0.0.0\n\nreplace example.org/x => ./x\n"
+    (folder / "go.mod").write_text(f"module mine\n\ngo 1.22\n\n{replaced}")
+    (folder / "go.sum").touch()
+    for text in ("package x // one\n", "package x // two\n"):
+        (folder / "x/x.go").write_text(text)
+        assert (vendored(tmp_path, folder, "go.sum")["go"] / "example.org/x/x.go").read_text() == text
 
 
 def test_a_script_names_no_file_beside_it_as_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
