@@ -565,7 +565,7 @@ CHANGES: list[tuple[str, Callable[[Path], object], str]] = [
         f"other than in this checkout: {CLAIMS}",
     ),
     ("files of studies", remove(SCENARIO), f"no scenario {SCENARIO}"),
-    ("files of the project", write_to("docs/made-up.md"), "other than in this checkout: docs/made-up.md"),
+    ("files of the project", write_to("LICENSES/made-up.txt"), "other than in this checkout: LICENSES/made-up.txt"),
     ("files of the project", write_to("README.md"), "other than in this checkout: README.md"),
     ("files of the project", remove("docs/index.md"), "other than in this checkout: docs/index.md"),
 ]
