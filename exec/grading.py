@@ -20,7 +20,7 @@ from typing import Any
 from engine.errors import EngineError, in_a_line
 from exec import hand_in
 from exec.hand_in import opened, script_of
-from exec.script import LIMIT_S, Order
+from exec.script import LIMIT_S, Order, command_of
 from images.cache import digest_of, file_digest, tree_digest
 
 IDENTICAL = "identical"
@@ -29,7 +29,6 @@ NOT_RUN = "not run again"
 _LONGEST_RESULT = 100
 _FEW = 5
 _BAR = r"\|"
-_CODE = frozenset((".py", ".pyc", ".so", ".sh", ".pth"))
 
 
 @dataclass
@@ -50,10 +49,13 @@ class HandIn:
 
 @dataclass(frozen=True)
 class _Contents:
-    """What tells two hand-ins of a class from each other."""
+    """What tells two hand-ins of a class from each other; which of their files were handed out, and which there are."""
 
     script: str
     whole: str
+    inputs: list[str]
+    handed_out: frozenset[str]
+    names: frozenset[str]
 
 
 def table(files: Sequence[Path], script: Path | None, sample: int | None, tell: Callable[[str], None]) -> list[HandIn]:
@@ -67,6 +69,12 @@ def table(files: Sequence[Path], script: Path | None, sample: int | None, tell: 
     handed_out = _digest(script) if script else None
     rows = [HandIn(in_a_line(file.name)) for file in files]
     contents = [_look(file, row, script, handed_out) for file, row in zip(files, rows, strict=True)]
+    given = frozenset[str]().union(*(each.handed_out for each in contents if each))  # what somebody has, all were given
+    for row, each in zip(rows, contents, strict=True):
+        if each:
+            lacks = sorted(given - each.names)
+            told = [*each.inputs, *([f"without {_few(lacks)}"] if lacks else [])]
+            row.other_inputs = _shortened(in_a_line("; ".join(told)))
     for row, mine in zip(rows, contents, strict=True):
         others = [(other, theirs) for other, theirs in zip(rows, contents, strict=True) if other is not row]
         row.same_as = _few(_repeated(mine, others, row.script == CHANGED))
@@ -120,27 +128,33 @@ def _look(file: Path, row: HandIn, script: Path | None, handed_out: str | None) 
             digest = file_digest(order.folder / own)
             row.student, row.seed = in_a_line(order.student or ""), str(order.seed)
             row.script = "" if handed_out is None else "as handed out" if digest == handed_out else CHANGED
-            others = _other_inputs(order, own, script.parent if script else None)
-            row.other_inputs = _shortened(in_a_line("; ".join(others)))
+            files = {path.relative_to(order.folder) for path in order.folder.rglob("*") if path.is_file()} - {own}
+            same = {name for name in files if _same(order.folder / name, own, script, name)}
             row.result = _wrong_seed(order)
-            return _Contents(digest, _whole(order, record))
+            return _Contents(
+                digest,
+                _whole(order, record),
+                _other_inputs(order, own, sorted(map(str, files - same)), script),
+                frozenset(name.relative_to(own.parent).as_posix() for name in same),
+                frozenset(name.relative_to(own.parent).as_posix() for name in files if _is_beside(name, own)),
+            )
     except (EngineError, OSError) as error:
         row.result = _shortened(in_a_line(str(error).removeprefix(f"{file}: ")))
         return None
 
 
-def _other_inputs(order: Order, own: Path, handed_out: Path | None) -> list[str]:
-    """What can change the result of a script that is as it was handed out: how it was called, and code beside it.
+def _other_inputs(order: Order, own: Path, beside: Sequence[str], handed_out: Path | None) -> list[str]:
+    """What can change the result of a script that is as it was handed out: how it was called, and files beside it.
 
-    Python looks for a module beside the script first, so `re.py` there takes the place of its own. What lies beside the
-    script that was handed out as well is left out.
+    Any file can: Python looks for a module beside the script first, a script can read or start each.
     """
-    arguments = order.words[3 if order.words[1] == "-m" else 2 :]
-    code = (path for path in sorted(order.folder.rglob("*")) if path.suffix in _CODE and path.is_file())
-    names = (path.relative_to(order.folder) for path in code)
-    beside = [str(name) for name in names if name != own and not _same(order.folder, handed_out, name)]
+    called, arguments = _call(order.words)
     plain = Order(order.words, order.folder, order.beside)
+    as_usual = command_of(order.folder / own, order.folder)
     record = (
+        (called not in (as_usual, (as_usual[0], f"./{as_usual[1]}")), f"called by {shlex.join(called)}"),
+        (handed_out and own.name != handed_out.name, f"under the name {own}"),
+        (order.beside != (order.folder / own).parent, f"from beside {order.beside.name}"),
         (arguments, shlex.join(arguments)),
         (order.stdin, f"standard input of {len(order.stdin)} bytes"),
         (order.controller, f"--controller {order.controller}"),
@@ -148,6 +162,8 @@ def _other_inputs(order: Order, own: Path, handed_out: Path | None) -> list[str]
         (order.pip, f"--pip {','.join(order.pip)}"),
         (order.link_rate_bps != plain.link_rate_bps, f"--link-rate {order.link_rate_bps}bit"),
         (order.limit_s != LIMIT_S, f"--limit {order.limit_s}"),
+        (order.memory_mib != plain.memory_mib, f"--memory {order.memory_mib}"),
+        (order.keep_all, "--keep-all"),
         (not order.offload, "--no-offload"),
         (order.python2, "--python2"),
         (beside, f"beside it {_few(beside)}"),
@@ -155,8 +171,22 @@ def _other_inputs(order: Order, own: Path, handed_out: Path | None) -> list[str]
     return [text for differs, text in record if differs]
 
 
-def _same(folder: Path, other: Path | None, name: Path) -> bool:
-    return other is not None and (other / name).is_file() and file_digest(other / name) == file_digest(folder / name)
+def _call(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split a command into what it runs and the arguments of that."""
+    split = 3 if words[1] == "-m" else 2
+    return tuple(words[:split]), tuple(words[split:])
+
+
+def _is_beside(name: Path, own: Path) -> bool:
+    return name.is_relative_to(own.parent)
+
+
+def _same(file: Path, own: Path, handed_out: Path | None, name: Path) -> bool:
+    """Whether a file of a hand-in lies, with the same bytes, beside the script that was handed out."""
+    if handed_out is None or not _is_beside(name, own):
+        return False
+    other = handed_out.parent / name.relative_to(own.parent)
+    return other.is_file() and other.stat().st_size == file.stat().st_size and file_digest(other) == file_digest(file)
 
 
 def _wrong_seed(order: Order) -> str:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from exec import grading
 from exec.hand_in import seed_of
+from scenarios.plan.sizes import MEMORY_MIB
 from tests.exec.test_exec import execute, pack, verify
 
 LAB = "import os\nprint(os.getrandom(8).hex())\n"
@@ -92,6 +94,63 @@ def test_a_class_is_graded_by_one_command(class_folder: Path) -> None:
     assert "zip" in rows["torn.zip"]["result"]
     assert done.stdout.startswith("| file | student | seed | result | script | other inputs | same as |\n| --- | --- |")
     assert len(done.stdout.splitlines()) == 2 + len(rows)
+
+
+def crafted(file: Path, members: dict[str, bytes], **order: Any) -> Path:
+    """A hand-in that was not made by a run: what it says of itself is looked at before anything runs."""
+    plain: dict[str, Any] = {"words": ["python3", "lab.py"], "beside": ".", "student": None, "seed": 1, "deb": []}
+    plain |= {"pip": [], "keep_all": False, "limit_s": 3600, "memory_mib": MEMORY_MIB, "link_rate_bps": 10**9}
+    plain |= {"offload": True, "controller": None, "python2": False, "together": True, "exit_status": 0}
+    all_members = {"stdin": b"", **members}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in all_members.items()}
+    record = json.dumps({**plain, "provenance": {}, **order, "digests": digests})
+    pack(file, {"order.json": record.encode(), **all_members})
+    return file
+
+
+SCRIPT = b"import os\nos.system('sh ./measure')\n"
+MEASURE = b"iperf -c 10.0.0.2\n"
+HANDED_OUT = {"input/lab.py": SCRIPT, "input/measure": MEASURE}
+
+
+@pytest.mark.parametrize(
+    ("members", "order", "told"),
+    [
+        (HANDED_OUT, {}, ""),
+        (HANDED_OUT, {"words": ["python3", "./lab.py"]}, ""),
+        ({**HANDED_OUT, "input/measure": b"echo 9.9 Mbit/s\n"}, {}, "beside it measure"),
+        ({**HANDED_OUT, "input/lab.conf": b"rate=99"}, {}, "beside it lab.conf"),
+        ({**HANDED_OUT, "input/measure.pl": b"", "input/Makefile": b""}, {}, "beside it Makefile, measure.pl"),
+        ({**HANDED_OUT, "input/a.pyo": b"", "input/a.zip": b""}, {}, "beside it a.pyo, a.zip"),
+        ({**HANDED_OUT, "input/x/lab.py": b""}, {"beside": "x"}, "from beside x; beside it x/lab.py"),
+        (HANDED_OUT, {"words": ["bash", "lab.py"]}, "called by bash lab.py"),
+        (HANDED_OUT, {"words": ["python3", "-m", "lab"]}, "called by python3 -m lab"),
+        (HANDED_OUT, {"memory_mib": MEMORY_MIB + 1024, "keep_all": True}, f"--memory {MEMORY_MIB + 1024}; --keep-all"),
+        ({"input/lab.py": SCRIPT}, {}, "without measure"),
+        (
+            {"input/other.py": SCRIPT, "input/measure": MEASURE},
+            {"words": ["python3", "other.py", "x"]},
+            "under the name other.py; x",
+        ),
+    ],
+)
+def test_all_that_differs_from_what_was_handed_out_is_told(
+    tmp_path: Path, members: dict[str, bytes], order: dict[str, Any], told: str
+) -> None:
+    (tmp_path / "given").mkdir()
+    for name, content in {"lab.py": SCRIPT, "measure": MEASURE, "solution.py": b"not handed out"}.items():
+        (tmp_path / "given" / name).write_bytes(content)
+    files = [crafted(tmp_path / "one.zip", members, **order), crafted(tmp_path / "two.zip", HANDED_OUT)]
+    row, other = grading.table(files, tmp_path / "given/lab.py", 0, lambda _: None)
+    assert (row.script, row.other_inputs) == ("as handed out", told)
+    assert (other.script, other.other_inputs) == ("as handed out", "")
+
+
+@pytest.mark.parametrize("field", ["seed", "limit_s", "memory_mib", "link_rate_bps"])
+def test_a_whole_number_of_a_hand_in_is_one(tmp_path: Path, field: str) -> None:
+    file = crafted(tmp_path / "one.zip", HANDED_OUT, **{field: 1024.0})
+    [row] = grading.table([file], None, 0, lambda _: None)
+    assert row.result == f"order.json: {field}: 1024.0 is not of type 'integer'"
 
 
 def test_of_a_class_only_a_sample_is_run_again(class_folder: Path) -> None:
