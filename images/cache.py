@@ -25,6 +25,10 @@ from images.errors import ImageError
 MANIFEST = "manifest.json"
 UNFINISHED = "unfinished"
 """Folder of a store for what failed builds of programs leave to the next ones."""
+_OF_FILES = stat.S_ISUID | stat.S_ISGID
+_GIVEN = _OF_FILES | stat.S_ISVTX | stat.S_IWGRP | stat.S_IWOTH
+_ROOT = "root"
+"""The folder of an entry that is a guest's root, with modes as Debian gives them."""
 _INTERRUPTED = ".interrupted"
 """Marks a folder in which every command of a build was ended, so that each file is as its command left it."""
 
@@ -240,12 +244,16 @@ def remove(path: Path) -> None:
 
 
 def without_privileges(folder: Path) -> None:
-    """Clear the set-user-ID and set-group-ID bits below a folder: a stranger's program must not run as its builder."""
-    for parent, _, files in os.walk(folder):
-        for path in (Path(parent, name) for name in files):
-            mode = path.lstat().st_mode
-            if stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID):
-                path.chmod(stat.S_IMODE(mode) & ~(stat.S_ISUID | stat.S_ISGID))
+    """Clear what modes below a folder, and its own, give to others than its builder.
+
+    A stranger's program must not run as its builder (set-user-ID and set-group-ID bits), and no other user may change
+    what the builder's guests run (write bits of group and others). A guest's root keeps the folders that Debian opens.
+    """
+    for path in (folder, *(Path(parent, name) for parent, inner, files in os.walk(folder) for name in inner + files)):
+        mode = path.lstat().st_mode
+        given = mode & (_GIVEN if folder.name != _ROOT else _OF_FILES if stat.S_ISREG(mode) else 0)
+        if given and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & ~given)
 
 
 def _seal(working: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from images import fetched, lab, roots, walls
-from images.cache import Store
+from images.cache import Store, without_privileges
 from images.errors import ImageError
 from images.rootfs.build import EPOCH
 from tests.images.building import build_root
@@ -160,6 +160,21 @@ def test_what_is_being_built_is_closed_to_other_users(tmp_path: Path) -> None:
     entry = Store(tmp_path).ensure("trial", "0" * 64, lambda folder: modes.append(stat.S_IMODE(folder.stat().st_mode)))
     assert modes == [0o700]
     assert stat.S_IMODE(entry.stat().st_mode) == 0o777 & ~_umask()
+
+
+def test_other_users_cannot_change_what_a_build_made(tmp_path: Path) -> None:
+    for name, mode in {"files": 0o1777, "files/inner": 0o2777, "files/inner/tool": 0o6777, "root/tmp": 0o1777}.items():
+        path = tmp_path / name
+        path.mkdir(parents=True) if name != "files/inner/tool" else path.touch()
+        path.chmod(mode)
+    (tmp_path / "files/link").symlink_to("/etc/passwd")
+    (tmp_path / "root/tool").touch()
+    (tmp_path / "root/tool").chmod(0o6775)
+    without_privileges(tmp_path / "files")
+    without_privileges(tmp_path / "root")
+    found = {str(path.relative_to(tmp_path)): stat.S_IMODE(path.lstat().st_mode) for path in tmp_path.rglob("*")}
+    assert {found[name] for name in ("files", "files/inner", "files/inner/tool")} == {0o755}
+    assert (found["root/tmp"], found["root/tool"]) == (0o1777, 0o775)  # as Debian has them
 
 
 def _umask() -> int:
