@@ -12,6 +12,7 @@ from analysis.errors import BadInputError
 from analysis.files import check_folder
 from analysis.watchdog import LIMIT_S, ended_after
 from common import sums
+from common.arguments import path
 from common.counts import plural
 from common.end_with_parent import end_with_pipeline
 from common.output import ends_with_its_reader
@@ -280,46 +281,46 @@ def _parser(called: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
 
     plan = commands.add_parser("plan", help="the experiments of studies, their files and runs; one JSON line each")
-    plan.add_argument("studies", metavar="STUDY", nargs="+", type=Path, help="the folder of a study")
+    plan.add_argument("studies", metavar="STUDY", nargs="+", type=path, help="the folder of a study")
 
     damaged = commands.add_parser(
         "damaged", help="files of results that are damaged, missing or without a sum; one JSON line each"
     )
-    damaged.add_argument("results", metavar="RESULTS", type=Path, help="folder of results")
+    damaged.add_argument("results", metavar="RESULTS", type=path, help="folder of results")
 
     vouch = commands.add_parser("vouch", help="write the sums of folders that have none, as they are now")
-    vouch.add_argument("folders", metavar="FOLDER", nargs="+", type=Path, help="a run folder, for example")
+    vouch.add_argument("folders", metavar="FOLDER", nargs="+", type=path, help="a run folder, for example")
 
     columns = commands.add_parser("columns", help="captures and traces of runs to Parquet tables")
-    columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
+    columns.add_argument("runs", metavar="RUN", nargs="+", type=path, help="a run folder")
 
     observe = commands.add_parser("observe", help="what captures reveal about each sender, as numbers and pictures")
     captures = (
         "a capture (pcap or pcapng, also packed by gzip), a run folder, or a file of qlog, iperf3 (JSON) or flent; "
         "captures given together are compared"
     )
-    observe.add_argument("paths", metavar="FILE", nargs="*", type=Path, help=captures)
+    observe.add_argument("paths", metavar="FILE", nargs="*", type=path, help=captures)
     observe.add_argument(
         "-i", dest="interface", metavar="INTERFACE", help="capture at this interface, by dumpcap, until Ctrl-C"
     )
     observe.add_argument("--seconds", type=float, help="how long to capture; default: until Ctrl-C")
-    observe.add_argument("--into", type=Path, help="default: observed/NAME, by the first capture or the interface")
+    observe.add_argument("--into", type=path, help="default: observed/NAME, by the first capture or the interface")
 
     measure = commands.add_parser("measure", help="verdicts on claims, from the runs of experiments")
     which = "a file with an experiment's claims; or an experiment's id, whose file is here or in a folder below"
-    measure.add_argument("claims", metavar="CLAIMS", nargs="+", type=Path, help=which)
+    measure.add_argument("claims", metavar="CLAIMS", nargs="+", type=path, help=which)
     older = "only experiments whose verdicts are older than the file of this NAME beside them, or missing"
     measure.add_argument("--newer-than", metavar="NAME", help=older)
     measure.add_argument("--processes", type=int, default=1, help="number of processes that measure")
     measure.add_argument(
-        "--kunit", type=Path, help="file that `testbed kunit` wrote, for claims that a KUnit case decides"
+        "--kunit", type=path, help="file that `testbed kunit` wrote, for claims that a KUnit case decides"
     )
     _runs_and_out(measure)
 
     tables = commands.add_parser("tables", help="the tables over all runs and claims of results")
-    tables.add_argument("--results", type=Path, required=True, help="folder of results")
+    tables.add_argument("--results", type=path, required=True, help="folder of results")
     older = "a file; rows of experiments that are older than it are made again, too"
-    tables.add_argument("--newer-than", type=Path, metavar="FILE", help=older)
+    tables.add_argument("--newer-than", type=path, metavar="FILE", help=older)
     tables.add_argument("--processes", type=int, default=1, help="number of processes that make rows")
 
     figure = commands.add_parser("figure", help="the figures of experiments: SVG and interactive HTML")
@@ -327,22 +328,22 @@ def _parser(called: str) -> argparse.ArgumentParser:
     _runs_and_out(figure)
 
     report = commands.add_parser("report", help="the static report")
-    report.add_argument("--results", type=Path, required=True, help="folder of results")
-    report.add_argument("--out", type=Path, required=True, help="folder for the report")
+    report.add_argument("--results", type=path, required=True, help="folder of results")
+    report.add_argument("--out", type=path, required=True, help="folder for the report")
     drawn = "experiments whose figures are drawn first, unless they are newer than what was measured"
     report.add_argument("--draw", metavar="EXPERIMENT_ID", nargs="+", default=[], help=drawn)
     older = "a file; figures older than it are drawn again, too"
-    report.add_argument("--newer-than", type=Path, metavar="FILE", help=older)
-    report.add_argument("--reference", type=Path, metavar="FOLDER", help="a reference set, shown beside each claim")
+    report.add_argument("--newer-than", type=path, metavar="FILE", help=older)
+    report.add_argument("--reference", type=path, metavar="FOLDER", help="a reference set, shown beside each claim")
     simulator = "results of the papers' simulator (workflows/ns2), shown beside each claim"
-    report.add_argument("--simulator", type=Path, metavar="FOLDER", help=simulator)
+    report.add_argument("--simulator", type=path, metavar="FOLDER", help=simulator)
     other = "results, or an RO-Crate (a folder or .zip), from elsewhere, shown beside each claim; may be repeated"
     report.add_argument("--beside", type=_named, metavar="NAME=PATH", action="append", default=[], help=other)
     report.add_argument("--processes", type=int, default=1, help="number of processes that draw")
 
     summary = commands.add_parser("summary", help="a table of findings for the terminal")
-    summary.add_argument("--results", type=Path, required=True, help="folder of results")
-    summary.add_argument("--reference", type=Path, help="folder of a reference set, shown below each study")
+    summary.add_argument("--results", type=path, required=True, help="folder of results")
+    summary.add_argument("--reference", type=path, help="folder of a reference set, shown below each study")
     summary.add_argument(
         "--next", metavar="LINE", action="append", default=[], help="a line to end with; may be repeated"
     )
@@ -355,29 +356,29 @@ def _parser(called: str) -> argparse.ArgumentParser:
 
     about = "record a reference set from complete results of this commit; refused from any others"
     reference = commands.add_parser("reference", help=about)
-    reference.add_argument("studies", metavar="STUDY", nargs="+", type=Path, help="the folder of a study")
-    reference.add_argument("--results", type=Path, required=True, help="folder of results")
-    reference.add_argument("--out", type=Path, required=True, help="folder for the reference set")
+    reference.add_argument("studies", metavar="STUDY", nargs="+", type=path, help="the folder of a study")
+    reference.add_argument("--results", type=path, required=True, help="folder of results")
+    reference.add_argument("--out", type=path, required=True, help="folder for the reference set")
 
     papers = commands.add_parser("papers", help="what came out of each paper, from a reference set into pages")
-    papers.add_argument("--studies", type=Path, required=True, help="folder of the studies")
-    papers.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
-    papers.add_argument("--page", type=Path, required=True, help="page for all findings, which has marks for them")
-    papers.add_argument("--summary", type=Path, required=True, help="page for a few sentences a paper, with such marks")
+    papers.add_argument("--studies", type=path, required=True, help="folder of the studies")
+    papers.add_argument("--reference", type=path, required=True, help="folder of the reference set")
+    papers.add_argument("--page", type=path, required=True, help="page for all findings, which has marks for them")
+    papers.add_argument("--summary", type=path, required=True, help="page for a few sentences a paper, with such marks")
 
     rejudge = commands.add_parser("rejudge", help="new verdicts of a reference set by today's rules, without a run")
-    rejudge.add_argument("--studies", type=Path, required=True, help="folder of the studies")
-    rejudge.add_argument("--reference", type=Path, required=True, help="folder of the reference set to change")
+    rejudge.add_argument("--studies", type=path, required=True, help="folder of the studies")
+    rejudge.add_argument("--reference", type=path, required=True, help="folder of the reference set to change")
 
     about = "compare each verdict and value with a reference set; status 1 where one differs"
     diff = commands.add_parser("diff", help=about)
-    diff.add_argument("--results", type=Path, required=True, help="folder of results")
+    diff.add_argument("--results", type=path, required=True, help="folder of results")
     either = "folder of the reference set, or of other results"
-    diff.add_argument("--reference", type=Path, required=True, help=either)
+    diff.add_argument("--reference", type=path, required=True, help=either)
 
     seeds = commands.add_parser("seeds", help="cells whose scenarios have other seeds than the verdicts of a set need")
-    seeds.add_argument("--studies", type=Path, required=True, help="folder of the studies")
-    seeds.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
+    seeds.add_argument("--studies", type=path, required=True, help="folder of the studies")
+    seeds.add_argument("--reference", type=path, required=True, help="folder of the reference set")
     return parser
 
 
@@ -389,9 +390,9 @@ def _named(text: str) -> tuple[str, Path]:
 
 
 def _runs_and_out(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=Path, required=True, help="folder of runs: STUDY/EXPERIMENT/CELL/seed-N/")
+    parser.add_argument("--runs", type=path, required=True, help="folder of runs: STUDY/EXPERIMENT/CELL/seed-N/")
     parser.add_argument(
-        "--out", type=Path, required=True, help="folder for the results, with a folder for each experiment"
+        "--out", type=path, required=True, help="folder for the results, with a folder for each experiment"
     )
 
 

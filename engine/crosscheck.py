@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from common import sums
+from common.arguments import path
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
@@ -82,8 +83,8 @@ def compare(cell: Cell, into: Path) -> dict[str, Any]:
 def main() -> int:
     """Compare all cells; 0 when all agree, 1 when some do not, 2 when a run failed."""
     parser = argparse.ArgumentParser(prog="python -m engine.crosscheck", description="Compare two backends.")
-    parser.add_argument("scenarios", nargs="+", type=Path)
-    parser.add_argument("--into", type=Path, default=Path("results/crosscheck"), help="default: %(default)s")
+    parser.add_argument("scenarios", nargs="+", type=path)
+    parser.add_argument("--into", type=path, default=Path("results/crosscheck"), help="default: %(default)s")
     parser.add_argument("--case", action="append", help="only this case; may be repeated")
     options = parser.parse_args()
     entries = []

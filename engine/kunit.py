@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common import sums
+from common.arguments import path
 from engine import handover, images, launch, watch
 from engine.cpu_slots import free_cpu
 from engine.errors import EngineError
@@ -23,7 +24,7 @@ _CASE = re.compile(r"^(?:\[[^]]*\])? {4}(?P<result>ok|not ok) \d+ (?P<name>\S+)(
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `testbed kunit`."""
-    parser.add_argument("--into", type=Path, default=Path("results/kunit.json"), help="default: %(default)s")
+    parser.add_argument("--into", type=path, default=Path("results/kunit.json"), help="default: %(default)s")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from engine.errors import EngineError
 from scenarios.errors import field_name
+from scenarios.validator import Validator
 from topologies.endings import ENDINGS
 
 _LONGEST_BYTES = 16 << 20
@@ -122,7 +122,7 @@ def read(file: Path, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     except ValueError as error:
         raise _refused(file, "", f"found no JSON ({error})", "what the guest's own program writes") from None
     _check_bounds(file, data)
-    wrong = best_match(Draft202012Validator(schema).iter_errors(data))
+    wrong = best_match(Validator(schema).iter_errors(data))
     if wrong is None:
         return dict(data)
     if wrong.validator == "required":

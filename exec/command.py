@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from common.arguments import path
 from engine.errors import EngineError, printable
 from exec import hand_in, hints, missing, packages
 from exec.script import LIMIT_S, LINK_RATE_BPS, MOST_LINK_RATE_BPS, Order, command_of, run
@@ -46,12 +47,12 @@ def add_lab_options(parser: argparse.ArgumentParser) -> None:
     time = parser.add_mutually_exclusive_group()
     time.add_argument("--real-time", action="store_true", help="give the script this terminal and the host's time")
     time.add_argument(
-        "--hand-in", type=Path, metavar="FILE.zip", help="also pack the folder and results for `testbed verify`"
+        "--hand-in", type=path, metavar="FILE.zip", help="also pack the folder and results for `testbed verify`"
     )
     seeded = parser.add_mutually_exclusive_group()
     seeded.add_argument("--seed", type=int, metavar="N", default=1, help="seed of all randomness; default: %(default)s")
     seeded.add_argument("--student", metavar="NUMBER", help="derive the seed from this student's number")
-    parser.add_argument("--into", type=Path, metavar="FOLDER", help="default: results/exec/<name of the script>")
+    parser.add_argument("--into", type=path, metavar="FOLDER", help="default: results/exec/<name of the script>")
     parser.add_argument("--deb", type=lab.names, default=(), help="Debian packages to add, separated by commas")
     parser.add_argument("--pip", type=lab.names, default=(), help="Python packages to add, separated by commas")
     parser.add_argument("--no-requirements", action="store_true", help="ignore requirements.txt beside the script")
@@ -59,7 +60,7 @@ def add_lab_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--controller", metavar="COMMAND", help="a controller to run beside the script, such as 'ryu-manager app.py'"
     )
-    parser.add_argument("--cli", type=Path, metavar="FILE", help="lines for Mininet's command line, as standard input")
+    parser.add_argument("--cli", type=path, metavar="FILE", help="lines for Mininet's command line, as standard input")
     parser.add_argument(
         "--link-rate", metavar="RATE", help="rate of links for which the script sets none; default: 1gbit"
     )

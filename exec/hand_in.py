@@ -19,7 +19,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from common import archives
@@ -34,6 +33,7 @@ from images.cache import digest_of, file_digest, tree_digest
 from scenarios.errors import field_name, shortened
 from scenarios.names import KINDS
 from scenarios.plan.sizes import MEMORY_MIB, MOST_MEMORY_MIB
+from scenarios.validator import Validator
 from topologies.timeline import BOOT_NS
 
 ORDER = "order.json"
@@ -284,7 +284,7 @@ def _read(file: Path, folder: Path) -> dict[str, Any]:
         record: dict[str, Any] = archives.read_json(folder / ORDER, f"{file}: {ORDER}")
     except ArchiveError as error:
         raise EngineError(str(error)) from None
-    wrong = best_match(Draft202012Validator(_SCHEMA).iter_errors(record))
+    wrong = best_match(Validator(_SCHEMA).iter_errors(record))
     if wrong:
         raise EngineError(f"{file}: {ORDER}: {field_name(wrong.absolute_path)}: {shortened(_message_of(wrong))}")
     beside = Path(record["beside"])

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from common.arguments import path, wrong_umask
 from images import guest_code, index, lab, lock, pack, programs
 from images.boot import build_all, timed_say
 from images.cache import Store, default_root, project_root
@@ -43,7 +44,7 @@ def main() -> int:
     parser.add_argument(
         "program", nargs="*", help="programs under test to build as well; default: renew those that were built before"
     )
-    parser.add_argument("--implementation", type=Path, action="append", default=[], metavar="FOLDER", help=_ELSEWHERE)
+    parser.add_argument("--implementation", type=path, action="append", default=[], metavar="FOLDER", help=_ELSEWHERE)
     parser.add_argument("--boot", action="store_true", help="no program")
     parser.add_argument("--all", action="store_true", help="all programs under test")
     parser.add_argument("--debug", action="store_true", help="also the kernel with KASAN and lockdep, and its module")
@@ -67,7 +68,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     say = timed_say()
     try:
-        if refused := refused_cache(default_root()):
+        if refused := wrong_umask() or refused_cache(default_root()):
             raise ImageError(refused)
         store = Store(default_root(), say)
         words = [*words, *_elsewhere(store, options.implementation)]

@@ -23,6 +23,7 @@ from scenarios.names import KINDS
 _KIND = "given"
 _COMMIT = re.compile(r"(?P<repository>.+)@(?P<commit>[0-9a-f]{40}|[0-9a-f]{64})(?::(?P<folder>.+))?", re.DOTALL)
 _ARCHIVE = re.compile(r"(?P<archive>.+)@sha256:(?P<sum>.*)", re.DOTALL)
+_LONGEST_SHOWN = 100
 _FILES = {b"100644": 0o644, b"100755": 0o755}
 """Modes of git's trees; links and submodules are no files."""
 ALLOWED = "a folder with a file implementation.yaml, REPOSITORY@COMMIT:FOLDER, or ARCHIVE.tar.gz@sha256:SUM"
@@ -107,8 +108,14 @@ def _of_commit(repository: Path, commit: str, below: str | None, store: Store) -
                     f"{repository}: lacks an object of {commit} ({os.fsdecode(path)}); allowed: a whole clone"
                 )
             budget.take(int(size), 1)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(_git(repository, "cat-file", "blob", item.decode()))
+            content = _git(repository, "cat-file", "blob", item.decode())
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+            except OSError as error:  # a tree can have names that no file has, or a file and a folder of one name
+                shown = os.fsdecode(path)
+                shown = shown if len(shown) < _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."
+                raise ImageError(f"{repository}@{commit}: {shown!r} cannot be written ({error.strerror})") from None
             file.chmod(_FILES[mode])
 
     return store.ensure(_KIND, digest_of({"commit": commit, "folder": below, "name": name}), take) / name

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import ValidationError
 from jsonschema.validators import extend
 
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.load import Document, read
 from scenarios.names import KINDS
 from scenarios.units import QUANTITIES, UnitError
+from scenarios.validator import Validator
 
 SCHEMAS = Path(__file__).with_name("schemas")
 
@@ -161,7 +162,7 @@ _KEYWORDS = {
     "atMost": _check_at_most,
     "uniqueItems": _check_unique,
 }
-_Validator: Any = extend(Draft202012Validator, _KEYWORDS)  # type: ignore[no-untyped-call]
+_Validator: Any = extend(Validator, _KEYWORDS)  # type: ignore[no-untyped-call]
 
 
 def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:

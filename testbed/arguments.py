@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from common.arguments import path
 from engine.errors import EngineError
 from images.cache import Store, default_root
 from images.errors import ImageError
@@ -20,7 +21,7 @@ from scenarios.schema import load_schema
 def add_into(parser: argparse.ArgumentParser, default: str, kept: str = "finished runs are kept") -> None:
     """Add where a command leaves its results; `kept` says what remains of them if it is interrupted."""
     parser.add_argument(
-        "--into", type=Path, metavar="FOLDER", default=Path(default), help="where results go; default: %(default)s"
+        "--into", type=path, metavar="FOLDER", default=Path(default), help="where results go; default: %(default)s"
     )
     parser.set_defaults(kept=kept)
 

@@ -14,6 +14,7 @@ from analysis.report.named_numbers import named
 from analysis.report.overview import Standing, StudyView
 from analysis.verdicts.findings import decides
 from analysis.verdicts.rules import Verdict
+from common.arguments import path
 from common.counts import plural
 from testbed.claim import REFERENCE, STUDIES, Named, claims, wall_s, what_it_reads
 from testbed.own_study import Wanted
@@ -28,7 +29,7 @@ PROCESSORS: Final = 2
 def main() -> int:
     """Write into the page that is named; return 0, or 2 where it has no place for it."""
     parser = argparse.ArgumentParser(prog="python -m testbed.artifact", description=__doc__)
-    parser.add_argument("--page", type=Path, required=True, help="page with marks for the findings")
+    parser.add_argument("--page", type=path, required=True, help="page with marks for the findings")
     options = parser.parse_args()
     try:
         write(options.page)

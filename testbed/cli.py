@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from analysis.__main__ import main as analyse
 from analysis.errors import BadInputError
+from common.arguments import path, wrong_umask
 from common.output import ends_with_its_reader
 from common.sums import DamagedError
 from engine import interrupt
@@ -53,7 +54,7 @@ RUNS_IMPLEMENTATIONS: Final = (
     *("run", "plan", "shell", "compare", "interop", "conformance", "evaluate", "gate", "hunt", "rewind", "check"),
 )
 _ELSEWHERE: Final[dict[str, Any]] = {
-    "type": Path,
+    "type": path,
     "metavar": "FOLDER",
     "help": "an implementation outside this checkout, named after its folder: a folder, REPOSITORY@COMMIT:FOLDER or "
     "ARCHIVE.tar.gz@sha256:SUM; may be repeated",
@@ -74,6 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return analyse(words, "testbed")
     if words and words[0] in COMMANDS and not (ROOT / "Snakefile").exists():
         print(f"runs need ledbat-testbed or a checkout; this installation can only {OBSERVE}", file=sys.stderr)
+        return 2
+    if wrong := wrong_umask():
+        print(wrong, file=sys.stderr)
         return 2
     try:
         return _carried_out(words)

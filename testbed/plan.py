@@ -4,8 +4,8 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
 
+from common.arguments import path
 from common.counts import plural
 from scenarios.cells import PlannedCell, plan
 from scenarios.resolve import SIZES
@@ -13,7 +13,7 @@ from scenarios.resolve import SIZES
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("scenario", type=Path, nargs="+")
+    parser.add_argument("scenario", type=path, nargs="+")
     parser.add_argument("--size", choices=SIZES, default="complete")
     parser.add_argument("--json", action="store_true", help="for programs: all that is known of a cell, a line each")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
+from common.arguments import path
 from common.sums import DamagedError
 from engine import backends, cgroup, images, interrupt, progress, provenance, sandbox
 from engine.errors import EngineError, printable
@@ -23,7 +24,7 @@ from testbed.arguments import cells, check_seed
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("scenario", type=Path)
+    parser.add_argument("scenario", type=path)
     parser.add_argument(
         "--seed", type=int, metavar="N", action="append", help="a seed; may be repeated; default: all of the size"
     )
@@ -31,10 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cell", metavar="NAME", action="append", help="a cell of the scenario; may be repeated; default: all"
     )
     parser.add_argument("--size", choices=SIZES, default="complete")
-    parser.add_argument("--into", type=Path, default=Path("results/runs"), help="default: %(default)s")
+    parser.add_argument("--into", type=path, default=Path("results/runs"), help="default: %(default)s")
     parser.add_argument("--backend", choices=backends.NAMES, default="virtual", help="default: %(default)s")
     kept = "keep runs that ended well after FILE was written, made of the same scenario, images and code"
-    parser.add_argument("--keep-since", type=Path, metavar="FILE", help=kept)
+    parser.add_argument("--keep-since", type=path, metavar="FILE", help=kept)
     tables = "make Parquet tables of captures and traces after each run, and remove the traces"
     parser.add_argument("--columns", action="store_true", help=tables)
     more = "keep the packets of this tap, too (sender, receiver...); may be repeated, and changes nothing in the run"

@@ -2,8 +2,8 @@
 
 import argparse
 import sys
-from pathlib import Path
 
+from common.arguments import path
 from engine.errors import EngineError
 from engine.shell import shell
 from testbed.arguments import cells
@@ -11,7 +11,7 @@ from testbed.arguments import cells
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("scenario", type=Path)
+    parser.add_argument("scenario", type=path)
     parser.add_argument("--cell", metavar="NAME", help="a cell of the scenario; default: the first")
 
 

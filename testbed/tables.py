@@ -11,6 +11,7 @@ from typing import Final
 
 from analysis.errors import BadInputError
 from analysis.files import replace_between
+from common.arguments import path
 from common.sums import DamagedError
 
 PRODUCTS: Final = sorted(file.parent.name for file in Path(__file__).parent.glob("*/tables.py"))
@@ -24,8 +25,8 @@ def main(words: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m testbed.tables")
     parser.add_argument("product", choices=PRODUCTS)
-    parser.add_argument("page", type=Path)
-    parser.add_argument("folder", type=Path, nargs="+", help="results of the product")
+    parser.add_argument("page", type=path)
+    parser.add_argument("folder", type=path, nargs="+", help="results of the product")
     options = parser.parse_args(words)
     product = import_module(f"testbed.{options.product}.tables")
     try:

@@ -8,6 +8,7 @@ from analysis import run_json
 from analysis.capture import pcapng
 from analysis.errors import BadInputError
 from analysis.files import write_text
+from common.arguments import path
 from common.counts import plural
 
 PROFILE: Final = "LEDBAT"
@@ -38,11 +39,11 @@ _COLOURS: Final = (  # name, filter, background
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("run", type=Path, nargs="?", help="a run folder (seed-N)")
+    parser.add_argument("run", type=path, nargs="?", help="a run folder (seed-N)")
     into = "default: EXPERIMENT-CELL-seed-N.pcapng, in this folder"
-    parser.add_argument("--into", type=Path, metavar="FILE", help=into)
+    parser.add_argument("--into", type=path, metavar="FILE", help=into)
     profiles = f"write the profile {PROFILE} into this folder of profiles, such as ~/.config/wireshark/profiles"
-    parser.add_argument("--profile", type=Path, metavar="FOLDER", help=profiles)
+    parser.add_argument("--profile", type=path, metavar="FOLDER", help=profiles)
 
 
 def main(options: argparse.Namespace) -> int:

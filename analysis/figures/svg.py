@@ -1,6 +1,7 @@
 """Vector graphics from specifications, for light and dark grounds alike."""
 
 import re
+import resource
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -8,9 +9,13 @@ from typing import Final
 
 import vl_convert
 
+from analysis.errors import BadInputError
 from analysis.figures import style
 from analysis.figures.style import Specification
 from analysis.files import write_text
+
+V8_BYTES: Final = 68 << 30
+"""Addresses, not memory: V8 starts with 67 GiB and not with 58."""
 
 
 def rules(within: str = "") -> str:
@@ -27,7 +32,15 @@ DARK: Final = f"@media screen and (prefers-color-scheme:dark){{{rules()}}}"
 
 
 def plain(specification: Specification) -> str:
-    """Draw a specification on a light ground."""
+    """Draw a specification on a light ground.
+
+    Raises:
+        BadInputError: this shell's limit leaves fewer addresses than V8 reserves; without them it ends the process.
+    """
+    limit_bytes, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit_bytes != resource.RLIM_INFINITY and limit_bytes < V8_BYTES:
+        found = f"found {limit_bytes >> 30} GiB"
+        raise BadInputError(f"ulimit -v: {found}; allowed: none, or {V8_BYTES >> 30} GiB of addresses for pictures")
     return str(vl_convert.vegalite_to_svg(specification))
 
 

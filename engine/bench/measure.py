@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from common import sums
+from common.arguments import path
 from engine.bench import beside, growth, modes, native, ns3
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
@@ -36,7 +37,7 @@ _UTP_REPEATS = 40
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `testbed bench`."""
-    parser.add_argument("--into", type=Path, default=Path("results/bench.json"), help="default: %(default)s")
+    parser.add_argument("--into", type=path, default=Path("results/bench.json"), help="default: %(default)s")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from common.arguments import path
 from engine.errors import EngineError, in_a_line
 from engine.repetition import Repetition
 from exec import grading, hand_in
@@ -13,11 +14,11 @@ from testbed.archive.verify import Finding, verify
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     files = "an archive of `testbed archive`, or hand-ins of `testbed exec --hand-in`: of several, a table"
-    parser.add_argument("archive", type=Path, nargs="+", help=files)
+    parser.add_argument("archive", type=path, nargs="+", help=files)
     parser.add_argument(
-        "--script", type=Path, metavar="LAB.py", help="the script that students got; compare all hand-ins with it"
+        "--script", type=path, metavar="LAB.py", help="the script that students got; compare all hand-ins with it"
     )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table of hand-ins to this file")
+    parser.add_argument("--csv", type=path, metavar="FILE", help="also write the table of hand-ins to this file")
     sampled = "run only this many hand-ins again, drawn at random; all are still compared with each other"
     parser.add_argument("--sample", type=int, metavar="NUMBER", help=sampled)
     chosen = parser.add_mutually_exclusive_group()
@@ -25,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     chosen.add_argument("--run", action="append", default=[], help=named)
     chosen.add_argument("--all", action="store_true", help="repeat all runs; default: the first of each experiment")
     signed = "refuse an archive that none of these has signed; lines as in ssh-keygen(1)"
-    parser.add_argument("--signer", type=Path, metavar="ALLOWED_SIGNERS", help=signed)
+    parser.add_argument("--signer", type=path, metavar="ALLOWED_SIGNERS", help=signed)
 
 
 def main(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis.watchdog import LIMIT_S, ended_after
+from common.arguments import path
 from engine.errors import EngineError
 from testbed import arguments, own_study
 from testbed.gate import budgets, judge, reports
@@ -23,10 +24,10 @@ UNKNOWN: Final = 2
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument(
-        "budgets", type=Path, nargs="?", help="file of budgets; default: the project's own for the client's transport"
+        "budgets", type=path, nargs="?", help="file of budgets; default: the project's own for the client's transport"
     )
     parser.add_argument("--client", metavar="NAME", help="the implementation under test; default: that of the budgets")
-    parser.add_argument("--history", type=Path, metavar="FILE", help="append all measured numbers as a line of JSON")
+    parser.add_argument("--history", type=path, metavar="FILE", help="append all measured numbers as a line of JSON")
     arguments.add_into(parser, "results/gate")
 
 

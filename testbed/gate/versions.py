@@ -1,8 +1,8 @@
 """Carries out `testbed gate versions`: what a gate measures, over the versions of an implementation."""
 
 import argparse
-from pathlib import Path
 
+from common.arguments import path
 from engine.errors import EngineError
 from scenarios import implementations
 from scenarios.errors import choices
@@ -14,7 +14,7 @@ from testbed.gate import command as gate
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("implementation", help="an implementation that lists versions")
-    parser.add_argument("budgets", type=Path, nargs="?", help="file of budgets; default: those of `testbed gate`")
+    parser.add_argument("budgets", type=path, nargs="?", help="file of budgets; default: those of `testbed gate`")
     parser.add_argument("--from", dest="first", metavar="VERSION", help="default: the oldest")
     parser.add_argument("--to", dest="last", metavar="VERSION", help="default: the newest")
     arguments.add_into(parser, "results/versions")

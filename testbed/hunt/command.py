@@ -4,10 +4,10 @@ import argparse
 import math
 import sys
 import time
-from pathlib import Path
 from typing import Final
 
 from analysis.watchdog import LIMIT_S, ended_after
+from common.arguments import path
 from common.counts import plural
 from engine.errors import EngineError
 from scenarios.errors import choices
@@ -39,14 +39,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--arena",
-        type=Path,
+        type=path,
         default=arena.DEFAULT,
         metavar="FILE",
         help="a scenario of ranges to search; default: the links of homes",
     )
     parser.add_argument(
         "--corpus",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="a scenario, with cases, in which the hunt begins; default: none",
     )

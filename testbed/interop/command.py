@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.watchdog import LIMIT_S, ended_after
+from common.arguments import path
 from engine.errors import EngineError
 from scenarios import load
 from scenarios.errors import choices
@@ -27,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--case", action="append", default=[], help="a case or packet script of docs/howto/interop.md; may be repeated"
     )
-    parser.add_argument("--script", type=Path, action="append", default=[], metavar="FILE", help="a packet script")
+    parser.add_argument("--script", type=path, action="append", default=[], metavar="FILE", help="a packet script")
     arguments.add_into(parser, "results/interop")
 
 

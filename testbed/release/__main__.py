@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from common import sums
+from common.arguments import path
 from engine.errors import EngineError
 from images.cache import file_digest, project_root
 from testbed.release import wheels
@@ -25,8 +26,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m testbed.release", description=__doc__)
     parser.add_argument("client", nargs="*", help="implementations to pack; default: none, only wheels")
     parser.add_argument("--lab", action="store_true", help="also pack the images of `testbed exec`")
-    parser.add_argument("--into", type=Path, metavar="FOLDER", default=Path("dist"), help="default: %(default)s")
-    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the sums with this OpenSSH key")
+    parser.add_argument("--into", type=path, metavar="FOLDER", default=Path("dist"), help="default: %(default)s")
+    parser.add_argument("--sign", type=path, metavar="KEY", help="sign the sums with this OpenSSH key")
     options = parser.parse_args()
     into: Path = options.into
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))

@@ -15,6 +15,7 @@ from analysis.files import write_text
 from analysis.run_json import NS
 from analysis.series import NotMeasuredError
 from analysis.watchdog import LIMIT_S, ended_after
+from common.arguments import path
 from common.counts import plural
 from engine.errors import EngineError
 from scenarios import schema, tables
@@ -38,7 +39,7 @@ DEFAULT_FUTURES: Final = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("run", type=Path, help="a run folder (seed-N)")
+    parser.add_argument("run", type=path, help="a run folder (seed-N)")
     instant = parser.add_mutually_exclusive_group(required=True)
     instant.add_argument("--at", metavar="TIME", help="the instant at which futures begin, such as 37.2s")
     until = "a comparison that should hold, in the words of budgets: find the instant after which most futures break it"

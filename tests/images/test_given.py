@@ -114,6 +114,19 @@ def test_a_tree_leads_nowhere_else(repository: Path, store: Store, tmp_path: Pat
     assert not list(store.root.glob("given/*"))
 
 
+@pytest.mark.parametrize("name", ["both", "a" * 300])
+def test_a_tree_that_no_folder_can_hold_is_refused(repository: Path, store: Store, name: str) -> None:
+    """A file and a folder of one name, and a name that is too long."""
+    item = git(repository, "rev-parse", "HEAD:testing/mine/endpoint")
+    inner = git(repository, "rev-parse", "HEAD:testing/mine")
+    entries = [(b"100644", name, item), *([(b"40000", name, inner)] if name == "both" else [])]
+    raw = b"".join(mode + b" " + named.encode() + b"\0" + bytes.fromhex(of) for mode, named, of in entries)
+    command = ["git", "-C", str(repository), "hash-object", "-t", "tree", "-w", "--literally", "--stdin"]
+    tree = subprocess.run(command, input=raw, capture_output=True, check=True).stdout.decode().strip()
+    with pytest.raises(ImageError, match=rf"'{name[:90]}\S*' cannot be written \("):
+        folder_of(Path(f"{repository}@{tree}"), store)
+
+
 def archive(folder: Path, *names: str) -> tuple[Path, str]:
     file = folder / "mine.tar.gz"
     with tarfile.open(file, "w:gz") as tar:

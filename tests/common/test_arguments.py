@@ -1,0 +1,44 @@
+"""What command lines and shells give: empty names of files, and umasks that take files from their owner."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from testbed.cli import main
+
+
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "x.yaml", "--into", ""],
+        ["run", "x.yaml", "--into="],
+        ["run", ""],
+        ["compare", "tcp-bbr", "--into", ""],
+        ["archive", "--out", ""],
+        ["archive", "--out", "x.zip", "--results="],
+        ["verify", ""],
+        ["run", "x.yaml", "--implementation", ""],
+    ],
+)
+def test_an_empty_name_is_no_folder(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "found an empty text; allowed: the name of a file or folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mask", [0o777, 0o700, 0o400, 0o100])
+def test_a_umask_that_takes_files_from_their_owner(mask: int, capsys: pytest.CaptureFixture[str]) -> None:
+    os.umask(mask)
+    assert main(["plan", "x.yaml"]) == 2
+    assert os.umask(0o022) == mask
+    found = f"umask: found {mask:04o}; allowed: one that leaves files to their owner, such as 0022\n"
+    assert capsys.readouterr().err == found
