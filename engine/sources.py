@@ -2,6 +2,9 @@
 
 ``python -m engine.sources BACKEND STAGE=MODULE,... ...`` prints JSON: `code`, a digest for `runs` and for each stage,
 and `images`, where the cache lists what these sources boot (`images.index`), by name.
+
+A stage is made of the interpreter and of other people's packages, too: these decide digits, tables and pictures. What a
+run gives is made in the guest, so its digest does without.
 """
 
 import importlib.util
@@ -10,12 +13,14 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.metadata import distributions
 from pathlib import Path
 
 from images import index
 from images.cache import digest_of, file_digest
 
 PROJECT = Path(__file__).resolve().parents[1]
+LOCK = "requirements.lock"
 _RUNS = ("engine.run", "engine.guest", "topologies")
 # what a module may use from its own folder besides modules: C sources, tables, page templates
 _DATA = ("*.[ch]", "*.yaml", "templates/*")
@@ -58,6 +63,25 @@ def digest(modules: Iterable[str], project: Path = PROJECT) -> str:
     return digest_of({str(file.relative_to(project)): file_digest(file) for file in sources(modules, project)})
 
 
+def environment(project: Path = PROJECT) -> dict[str, object]:
+    """Return what executes the sources: the lock file's digest, the interpreter, and packages that the lock names.
+
+    Packages have the versions that are installed, whatever the lock says; others do nothing here.
+    """
+    lock = project / LOCK
+    locked = {_same_name(line.partition("==")[0]) for line in lock.read_text().splitlines() if "==" in line}
+    installed = {_same_name(one.metadata["Name"]): one.version for one in distributions()}
+    return {
+        "lock": file_digest(lock),
+        "python": f"{sys.implementation.name} {sys.version}",
+        "packages": {name: version for name, version in installed.items() if name in locked},
+    }
+
+
+def _same_name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def runs(backend: str) -> str:
     """Return the SHA-256 (hex) of all sources that carry out a run on a backend, on the host and in the guest."""
     return digest((*_RUNS, f"engine.backends.{backend}"))
@@ -95,9 +119,10 @@ def _executed_by(name: str, project: Path) -> list[Path]:
 def main(backend: str, *stages: str) -> int:
     """Print what this module's description says; a stage is given as NAME=MODULE,..."""
     code = {"runs": runs(backend)}
+    executes = environment()
     for stage in stages:
         name, _, modules = stage.partition("=")
-        code[name] = digest(modules.split(","))
+        code[name] = digest_of([digest(modules.split(",")), executes])
     print(json.dumps({"code": code, "images": index.names(PROJECT)}))
     return 0
 

@@ -48,7 +48,8 @@ def copy_sources(folder: Path) -> None:
     for name in FOLDERS:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.rmtree(folder / "workflows/reference")
-    shutil.copy(ROOT / "Snakefile", folder)
+    for name in ("Snakefile", "requirements.lock"):
+        shutil.copy(ROOT / name, folder)
 
 
 def copied(into: Path) -> Copy:

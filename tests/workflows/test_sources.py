@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ EDITS = [
     (["workflows/studies/toy/one.claims.yaml"], {"measurements_due toy-one"} | REPORT),
     (["analysis/tables/over_runs.py"], {"tables reproduce", "report reproduce"}),
     (["analysis/figures/page.py", "analysis/report/templates/experiment.html"], {"report reproduce"}),
+    (["requirements.lock"], EVERYTHING),  # other people's code, from columns on
     (["testbed/shared/metrics.py", "engine/doctor.py", "images/ansible/site.yml"], set()),
 ]
 
@@ -62,6 +64,15 @@ def test_what_is_due_after_a_line_has_changed(small: Any) -> None:
     assert wrong == {}
     # as it was: what had been made of it is up to date again
     assert due(small) == set()
+
+
+def test_a_stage_is_made_of_the_interpreter_and_of_packages() -> None:
+    about = sources.environment()
+    assert about["python"] == f"{sys.implementation.name} {sys.version}"
+    packages = about["packages"]
+    assert isinstance(packages, dict)
+    assert {"numpy", "polars", "scipy", "vl-convert-python", "jinja2"} & packages.keys() >= {"numpy", "polars"}
+    assert packages["numpy"] == version("numpy")
 
 
 def test_what_a_stage_is_made_of_is_what_it_imports() -> None:
