@@ -530,7 +530,7 @@ def test_numbers_count_from_the_later_start_whichever_flow_is_first(tmp_path: Pa
     cells = {cell.name: cell for cell in expand(experiment.scenario, "complete")}
     counted = {}
     for claim in experiment.claims:
-        interval = re.search(r"(?:jain|loss_rate|utilization)\((.*)\)$", claim.measure or "")
+        interval = re.search(r"(?:jain|loss_rate|utilization)\((.*?)\)(?:$| \*)", claim.measure or "")
         if not interval or first.cell(claim.cell) not in cells:
             continue
         cell = cells[first.cell(claim.cell) or ""]
