@@ -69,11 +69,11 @@ def test_a_finding_with_a_claim_left_out_does_not_hold_here() -> None:
     }
 
 
-def test_echoes_settings_and_repetitions_do_not_count() -> None:
+def test_echoes_asides_and_repetitions_do_not_count() -> None:
     claims = [
-        claim(1, "near", finding="a", role="claim"),
+        claim(1, "near", finding="a"),
         claim(2, "not reproduced", finding="a", role="echo"),
-        claim(3, "not reproduced", finding="b", role="setting"),
+        claim(3, "not reproduced", finding="b", role="aside"),
         claim(4, "not reproduced", same_as="y/e01"),
     ]
     assert verdicts_of_findings(claims) == {"a": Verdict.NEAR}
