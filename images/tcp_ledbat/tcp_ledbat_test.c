@@ -2484,6 +2484,273 @@ static void credit_at_the_bound(struct kunit *test)
 	release(sk);
 }
 
+/* Until a round ends in which the application leaves part of the window. */
+static void limited_round(struct sock *sk)
+{
+	const u32 end = ca_of(sk)->round_end;
+	int i;
+
+	for (i = 0; i < 9 && ca_of(sk)->round_end == end; i++)
+		buffered_round_trip(sk, 0);
+}
+
+/* One in which it fills its window begins the count anew. */
+static void climb_of_a_limited_application(struct kunit *test)
+{
+	struct sock *sk = pp_frozen(test, 100);
+	const struct ledbat *ca = ca_of(sk);
+	int i;
+
+	tcp_sk(sk)->chrono_type = TCP_CHRONO_BUSY;
+	for (i = 0; i < 20 && cwnd_of(sk) < 40; i++)
+		round_trip(sk, 0);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_CLIMBING);
+	limited_round(sk);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_CLIMBING);
+	round_trip(sk, 0);
+	limited_round(sk);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_CLIMBING);
+	limited_round(sk);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_RUNNING);
+	release(sk);
+}
+
+/* Two whole ones, counted from the ACK that ends the first slow start. */
+static void rounds_before_the_first_slowdown(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_PLUS_PLUS, 100);
+	const struct ledbat *ca = ca_of(sk);
+	u32 left;
+
+	sample(sk, 1, 0);
+	round_trip(sk, 0);
+	for (left = cwnd_of(sk) / 2; left; left--)
+		ack(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_FIRST_SLOW_START);
+	tcp_sk(sk)->snd_ssthresh = cwnd_of(sk);
+	for (left = cwnd_of(sk) / 4 * 7; left; left--)
+		ack(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase,
+			(u32)LEDBATPP_BEFORE_FIRST_SLOWDOWN);
+	for (left = cwnd_of(sk) / 2; left; left--)
+		ack(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_SLOW);
+	release(sk);
+}
+
+/* From a quarter of its bound on, the first slow start grows by a quarter. */
+static void first_slow_start_near_its_bound(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_PLUS_PLUS, 120);
+
+	sample(sk, 1, 0);
+	round_trip(sk, 11250);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 160U);
+	round_trip(sk, 11251);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 173U);
+	release(sk);
+}
+
+/* A host that is older than 256 minutes, or than 65536. */
+static void any_uptime(struct kunit *test)
+{
+	static const u32 minutes[] = { 3, 255, 256, 300, 65536, 70000 };
+	struct sock *sk;
+	int i, j;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(minutes); i++) {
+		sk = old_socket(test, i % 2, 10);
+		tcp_sk(sk)->tcp_mstamp = minutes[i / 2] * 60ULL * USEC_PER_SEC;
+		ca_of(sk)->filter = 1;
+		sample(sk, 1, 0);
+		for (j = 0; j < 9; j++) {
+			tcp_sk(sk)->tcp_mstamp += 60 * USEC_PER_SEC;
+			tcp_sk(sk)->rx_opt.rcv_tsecr += 60 * USEC_PER_SEC;
+			sample(sk, 1, 40000);
+			KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 40000U);
+		}
+		release(sk);
+	}
+}
+
+/* The shortest is kept though Linux forgets it, whatever minute it is. */
+static void round_trips_that_linux_forgets(struct kunit *test)
+{
+	static const u32 minutes[] = { 0, 9, 15, 250 };
+	struct tcp_sock *tp;
+	struct sock *sk;
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(minutes); i++) {
+		sk = old_socket(test, LEDBAT_RFC6817, 10);
+		tp = tcp_sk(sk);
+		tp->tcp_mstamp = minutes[i] * 60ULL * USEC_PER_SEC;
+		taken(sk, 1, RTT_US);
+		for (j = 0; j < 11; j++) {
+			/* asked for its own after the eleventh minute */
+			minmax_reset(&tp->rtt_min, tcp_jiffies32,
+				     j < 10 ? RTT_US + 40000 : RTT_US + 5000);
+			tp->tcp_mstamp += 60 * USEC_PER_SEC;
+			tp->rx_opt.rcv_tsecr += 60 * USEC_PER_SEC;
+			taken(sk, 1, RTT_US + 40000);
+			KUNIT_EXPECT_EQ(test,
+					ledbat_round_trip_growth(ca_of(sk)),
+					j < 10 ? 40000U : 35000U);
+		}
+		/* and keeps that as long */
+		minmax_reset(&tp->rtt_min, tcp_jiffies32, RTT_US + 40000);
+		taken(sk, 1, RTT_US + 40000);
+		KUNIT_EXPECT_EQ(test, ledbat_round_trip_growth(ca_of(sk)),
+				35000U);
+		release(sk);
+	}
+}
+
+/* With stamps in milliseconds, too; one of them may be beyond the bound. */
+static void milliseconds_that_waited(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 2);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->tcp_usec_ts = 0;
+	ca_of(sk)->filter = 1;
+	tp->rx_opt.rcv_tsval = tp->rx_opt.rcv_tsecr + 25;
+	taken_of(sk, 1, RTT_US, 3);
+	tp->rx_opt.rcv_tsval += 150;
+	taken_of(sk, 1, RTT_US + 150000, 2);
+	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 0U);
+	ca_of(sk)->target_us = 1000;
+	tp->rx_opt.rcv_tsval -= 149;
+	taken_of(sk, 1, RTT_US + 1000, 2);
+	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 0U);
+	taken_of(sk, 1, RTT_US + 1000, 3);
+	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 1000U);
+	release(sk);
+}
+
+/* Two checks in a row; one that fails forgets no round trip. */
+static void checks_in_a_row(struct kunit *test)
+{
+	struct sock *sk = new_socket(test, LEDBAT_RFC6817);
+	struct ledbat *ca = ca_of(sk);
+	u16 checked;
+	int i;
+
+	ops_of(sk)->init(sk);
+	/* a round trip of no time is no check, the shortest is one */
+	taken(sk, 1, 0);
+	KUNIT_EXPECT_FALSE(test, ca->checking);
+	taken(sk, 1, 1);
+	KUNIT_EXPECT_TRUE(test, ca->checking);
+	release(sk);
+
+	sk = new_socket(test, LEDBAT_RFC6817);
+	ca = ca_of(sk);
+	ops_of(sk)->init(sk);
+	acks_for(sk, 10, BASE_US, RTT_US, true);
+	acks_for(sk, 2000, BASE_US, RTT_US, true);
+	KUNIT_EXPECT_EQ(test, (u32)ca->trust, 1U);
+	checked = ca->checked;
+	for (i = 0; i < 300 && ca->checked == checked; i++)
+		acks_for(sk, 10, BASE_US - 30000, RTT_US, true);
+	KUNIT_EXPECT_EQ(test, (u32)ca->trust, 0U);
+	KUNIT_EXPECT_EQ(test, (u32)ca->recent, 4U);
+	acks_for(sk, 2100, BASE_US - 30000, RTT_US, true);
+	KUNIT_EXPECT_FALSE(test, ca->one_way);
+	acks_for(sk, 2100, BASE_US - 30000, RTT_US, true);
+	KUNIT_EXPECT_TRUE(test, ca->one_way);
+	release(sk);
+}
+
+/* What the other clock has lost without stamps is no failure. */
+static void stamps_that_come_again(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+	const u32 behind_us = BASE_US - (u32)USEC_PER_SEC;
+
+	acks_for(sk, 3000, BASE_US, RTT_US, true);
+	KUNIT_EXPECT_TRUE(test, ca_of(sk)->one_way);
+	tcp_sk(sk)->rx_opt.saw_tstamp = 0;
+	acks_for(sk, 500, BASE_US, RTT_US, true);
+	KUNIT_EXPECT_FALSE(test, ca_of(sk)->one_way);
+	tcp_sk(sk)->rx_opt.saw_tstamp = 1;
+	acks_for(sk, 4300, behind_us, RTT_US, true);
+	KUNIT_EXPECT_TRUE(test, ca_of(sk)->one_way);
+	release(sk);
+}
+
+/* Nor is what it has lost in a silence that outlives the base delay. */
+static void silence_of_a_clock(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+	const u32 behind_us = BASE_US - (u32)USEC_PER_SEC;
+
+	acks_for(sk, 3000, BASE_US, RTT_US, true);
+	tcp_sk(sk)->tcp_mstamp += 12 * 60 * USEC_PER_SEC;
+	tcp_sk(sk)->rx_opt.rcv_tsecr += 12 * 60 * (u32)USEC_PER_SEC;
+	acks_for(sk, 10, behind_us, RTT_US, true);
+	acks_for(sk, 500, behind_us, RTT_US + 100000, true);
+	KUNIT_EXPECT_LE(test, queuing_us_of(sk), 1000U);
+	KUNIT_EXPECT_TRUE(test, ca_of(sk)->one_way);
+	release(sk);
+}
+
+/* What arrived or is lost is not in flight; what was sent again is. */
+static void packets_in_flight(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 100);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->packets_out = 100;
+	KUNIT_EXPECT_TRUE(test, ledbat_uses_window(tp, 1));
+	tp->sacked_out = 30;
+	tp->lost_out = 20;
+	KUNIT_EXPECT_FALSE(test, ledbat_uses_window(tp, 1));
+	tp->retrans_out = 48;
+	KUNIT_EXPECT_TRUE(test, ledbat_uses_window(tp, 1));
+	/* RFC 6817's bound of the window */
+	tp->retrans_out = 10;
+	sample(sk, 1, 0);
+	tp->snd_una += MSS;
+	ops_of(sk)->cong_avoid(sk, tp->snd_una, 1);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 62U);
+	release(sk);
+}
+
+/* Another namespace has its own settings, and any user may choose a control. */
+static void settings_of_another_namespace(struct kunit *test)
+{
+	const size_t size = (ledbat_net_id + 1) * sizeof(void *);
+	struct net_generic *gen = kunit_kzalloc(test, size, GFP_KERNEL);
+	struct net *net = kunit_kzalloc(test, sizeof(*net), GFP_KERNEL);
+	struct ledbat_net *ln;
+	struct sock *sk;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, gen);
+	KUNIT_ASSERT_NOT_NULL(test, net);
+	ln = kunit_kzalloc(test, ledbat_net_ops.size, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ln);
+	gen->ptr[ledbat_net_id] = ln;
+	rcu_assign_pointer(net->gen, gen);
+	for (i = 0; i < LEDBAT_ALGORITHMS; i++) {
+		memcpy(ln[i].value, ledbat_controls[i].value,
+		       sizeof(ln[i].value));
+		ln[i].value[LEDBAT_TARGET_US] = 7000 + i;
+		sk = new_socket(test, i);
+		sock_net_set(sk, net);
+		ops_of(sk)->init(sk);
+		KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->target_us, 7000U + i);
+		release(sk);
+		KUNIT_EXPECT_TRUE(test, ops_of(sk)->flags &
+					TCP_CONG_NON_RESTRICTED);
+	}
+	/* of which only root changes one */
+	ln = net_generic(&init_net, ledbat_net_id);
+	for (i = 0; i < LEDBAT_SETTINGS; i++)
+		KUNIT_EXPECT_EQ(test, (u32)ln[0].table[i].mode, 0644U);
+}
+
 static struct kunit_case ledbat_cases[] = {
 	CASE("credit-at-the-bound", credit_at_the_bound),
 	CASE("delay-bounds-a-climb", delay_bounds_a_climb),
@@ -2554,6 +2821,19 @@ static struct kunit_case ledbat_cases[] = {
 	CASE("buffers", buffers),
 	CASE("settings", settings),
 	CASE("instances", instances),
+	CASE("climb-of-a-limited-application", climb_of_a_limited_application),
+	CASE("rounds-before-the-first-slowdown",
+	     rounds_before_the_first_slowdown),
+	CASE("first-slow-start-near-its-bound",
+	     first_slow_start_near_its_bound),
+	CASE("any-uptime", any_uptime),
+	CASE("round-trips-that-linux-forgets", round_trips_that_linux_forgets),
+	CASE("milliseconds-that-waited", milliseconds_that_waited),
+	CASE("checks-in-a-row", checks_in_a_row),
+	CASE("stamps-that-come-again", stamps_that_come_again),
+	CASE("silence-of-a-clock", silence_of_a_clock),
+	CASE("packets-in-flight", packets_in_flight),
+	CASE("settings-of-another-namespace", settings_of_another_namespace),
 	CASE("change-over-at-any-time", change_over_at_any_time),
 	{}
 };

@@ -680,6 +680,23 @@ static void another_layer_came_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->window_clamp, (u32)BUFFER);
 }
 
+/* It keeps the module from seeing what arrives, so the window stays. */
+static void another_layer_takes_over(struct kunit *test)
+{
+	struct sock *sk = old_download(test);
+	u32 before = tcp_sk(sk)->window_clamp;
+	int i;
+
+	sk->sk_data_ready = other_wake;
+	for (i = 0; i < 20; i++)
+		round_trip(sk, i < 10 ? 200000 : 0);
+	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->window_clamp, before);
+	rledbat_ops.release(sk);
+	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->window_clamp,
+			(u32)tcp_full_space(sk));
+	module_put(THIS_MODULE);
+}
+
 static struct kunit_case rledbat_cases[] = {
 	CASE("download-begins-with-ten-segments", begins_with_ten_segments),
 	CASE("download-begins-with-what-comes-later",
@@ -715,6 +732,7 @@ static struct kunit_case rledbat_cases[] = {
 	CASE("download-another-layer-came-first", another_layer_came_first),
 	CASE("download-another-control-follows", another_control_follows),
 	CASE("download-another-layer-came-later", another_layer_came_later),
+	CASE("download-another-layer-takes-over", another_layer_takes_over),
 	{}
 };
 

@@ -6,7 +6,8 @@
  * the tests in that object, has what needs the kernel's headers.
  *
  * mutants NUMBER...: for each mutant a line with its number and what noticed
- * it: the first case that fails, a signal, or nothing.
+ * it: the first case that fails or leaves a copy of a text behind, a signal, or
+ * nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,8 +52,22 @@ void *kunit_kmalloc_array(void *test, size_t count, size_t size)
 void *__kmalloc_noprof(size_t size) { return calloc(1, size); }
 void *get_zeroed_page_noprof(void) { return calloc(1, 4096); }
 void free_pages(void *page) { free(page); }
-void kfree(void *memory) { free(memory); }
-char *kstrdup(const char *text) { return strdup(text); }
+
+/* a text is copied only for as long as a parameter is parsed */
+static void *copy;
+
+char *kstrdup(const char *text)
+{
+	copy = strdup(text);
+	return copy;
+}
+
+void kfree(void *memory)
+{
+	if (memory == copy)
+		copy = NULL;
+	free(memory);
+}
 
 int debug_lockdep_rcu_enabled(void) { return 0; }
 int rcu_read_lock_held(void) { return 1; }
@@ -138,7 +153,7 @@ static void try(int number)
 	for (index = 0; (name = mutants_case(index)); index++) {
 		if (!setjmp(case_end))
 			mutants_run(index);
-		if (failures) {
+		if (failures || copy) {
 			printf("%s", name);
 			return;
 		}
