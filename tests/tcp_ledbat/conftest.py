@@ -46,14 +46,15 @@ def debug_images() -> images.Images:
 
 
 @pytest.fixture
-def in_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[images.Images, Path], Path]:
-    """Run a program as root in a guest that boots these images; gives the folder that is /results there."""
+def in_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Run a program as root in a guest that boots these images, other files beside it; gives what is /results there."""
 
-    def carry_out(boot: images.Images, program: Path) -> Path:
+    def carry_out(boot: images.Images, program: Path, *beside: Path) -> Path:
         code, results = tmp_path / "code", tmp_path / "results"
         for package in ("engine", "topologies"):
             shutil.copytree(images.PROJECT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(program, code / "engine" / "guest" / program.name)
+        for file in (program, *beside):
+            shutil.copy(file, code / "engine" / "guest" / file.name)
         monkeypatch.setattr(images, "PROJECT", code)
         (results / "logs").mkdir(parents=True)
         arguments = launch.boot_arguments(boot, 1, f"engine.guest.{program.stem}")
