@@ -1,8 +1,12 @@
 """What other programs measured, handed to `testbed observe`: iperf3, flent, qlog and mm-link, and what is none."""
 
+import contextlib
+import copy
 import csv
+import functools
 import gzip
 import json
+import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +17,10 @@ import pytest
 from analysis.__main__ import main
 from analysis.capture import foreign
 from analysis.errors import BadInputError
+from analysis.observer.description import described
 from analysis.observer.logs import files, qlog
+from analysis.observer.logs.log import Log
+from analysis.observer.standalone import measured, sender_log
 from tests.analysis.browser import speechless
 from tests.analysis.synthetic import frame
 from tests.analysis.synthetic import pcap as classic
@@ -231,11 +238,11 @@ def test_qlog(tmp_path: Path, form: str) -> None:
 
 
 def test_acknowledgements_of_anything_cost_no_more_than_the_log(tmp_path: Path) -> None:
-    """Ranges of 2^62 numbers, as in each answer."""
+    """Ranges of all numbers that there are, as in each answer."""
     events = sent_and_heard(count=100)
     for _, name, data in events:
         if name == "packet_received":
-            data["frames"][0]["acked_ranges"] = [[0, 1 << 62]]
+            data["frames"][0]["acked_ranges"] = [[0, (1 << 62) - 1]]
     trace = {"events": [{"time": at, "name": name, "data": data} for at, name, data in events]}
     [connection] = qlog.read(tmp_path, [{"qlog_version": "0.3", "traces": [trace]}])
     assert np.isfinite(connection.seen.answers.times).all()
@@ -251,7 +258,10 @@ def test_acknowledgements_of_anything_cost_no_more_than_the_log(tmp_path: Path) 
         ("{" + " " * 40, "not JSON"),
         ("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]", "found JSON; allowed: JSON of iperf3"),
         ({"start": {}, "intervals": [], "error": "unable to connect"}, "found no interval (iperf3: unable to connect)"),
-        (of_iperf3() | {"intervals": [interval(0, -1)]}, "bits_per_second: found -1.0, allowed is a finite number"),
+        (
+            of_iperf3() | {"intervals": [interval(0, -1)]},
+            "bits_per_second: found -1.0, allowed is a number from 0 to 1e+15",
+        ),
         (of_iperf3() | {"intervals": [{"streams": [{"socket": "x"}]}]}, "intervals[0].streams[0].socket: found 'x'"),
         (of_flent() | {"x_values": [1, 1, 1]}, "x_values: found '3 numbers', allowed is finite numbers"),
         (
@@ -315,3 +325,51 @@ def test_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_capture_is_not_taken_for_text() -> None:
     assert foreign.told(classic([])) is None
+
+
+JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1e308,
+    10**30,
+    float("nan"),
+    "",
+    "x",
+    "1e999",
+    [],
+    [None],
+    {},
+    {"a": 1},
+    1 << 62,
+)
+
+
+def fields_of(content: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to all fields of a document."""
+    inside = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    return [way] * bool(way) + [found for name, value in inside for found in fields_of(value, (*way, name))]
+
+
+@pytest.mark.parametrize("kind", ["iperf3", "flent", "qlog"])
+def test_whatever_stands_in_a_field_the_file_is_read_or_refused(tmp_path: Path, kind: str) -> None:
+    events = [{"time": 1e3 * at, "name": name, "data": data} for at, name, data in sent_and_heard(count=30)]
+    trace = {"vantage_point": {"type": "server"}, "common_fields": {"reference_time": 1.79e12}, "events": events}
+    whole = {"iperf3": of_iperf3(), "flent": of_flent(), "qlog": {"qlog_version": "0.3", "traces": [trace]}}[kind]
+    draws = random.Random(kind)  # noqa: S311
+    fields, read = fields_of(whole), 0
+    for _ in range(200):
+        content = copy.deepcopy(whole)
+        *way, last = draws.choice(fields)
+        place: Any = functools.reduce(lambda inside, name: inside[name], way, content)
+        place[last] = draws.choice(JUNK)
+        with contextlib.suppress(BadInputError):
+            found = files.read(written(tmp_path, "a", content))
+            if isinstance(found, Log):
+                json.dumps([measured.described("flow", found, stream) for stream in found.streams], allow_nan=False)
+            else:
+                assert found is not None
+                views = sender_log.views(found)
+                json.dumps([described(view.best) for view in views], allow_nan=False)
+            read += 1
+    assert 20 < read < 180

@@ -17,6 +17,7 @@ from common.counts import plural
 COMPUTED: Final = ("avg", "sum", "totals", "total", "fairness")  # last words of series that flent works out of others
 OF_SOCKET: Final = {"tcp_rtt": log.ROUND_TRIP, "tcp_cwnd": log.WINDOW_PKTS}  # of a sender's own kernel
 OTHER: Final = ("tcp_rtt_var", "tcp_pacing_rate", "tcp_delivery_rate")
+LARGEST: Final = 1e12  # in a series, and of an instant
 UNITS: Final = {"Mbits/s": (log.THROUGHPUT, 1e6), "ms": (log.ROUND_TRIP, 1.0)}
 
 
@@ -30,7 +31,7 @@ def read(path: Path, document: dict[str, Any]) -> Log:
     of_series = about.maybe("SERIES_META", dict) or {}
     raw = fields.maybe("raw_values", dict) or {}
     times = _numbers(fields, "x_values")
-    if len(times) < 2 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+    if len(times) < 2 or not (np.abs(times) <= LARGEST).all() or (np.diff(times) <= 0).any():
         raise fields.error("x_values", f"{len(times)} numbers", "finite numbers, at least two, that increase")
     firsts = [_first(path, name, values) for name, values in raw.items() if values]
     zero = min(firsts) if firsts else 0.0  # flent's instant 0 is that of its first value
@@ -41,8 +42,9 @@ def read(path: Path, document: dict[str, Any]) -> Log:
             continue
         if name.split()[-1:] and name.split()[-1] in COMPUTED:
             continue
-        about_it = of_series.get(name) or {}
-        unit = about_it.get("UNITS")
+        about_it = of_series.get(name)
+        about_it = about_it if isinstance(about_it, dict) else {}
+        unit = str(about_it.get("UNITS"))
         if unit not in UNITS:
             left_out.append(name)
             continue
@@ -53,6 +55,8 @@ def read(path: Path, document: dict[str, Any]) -> Log:
         if len(values) != len(times):
             raise results.error(results.name(name), f"{len(values)} values", f"as many as x_values, {len(times)}")
         known = np.isfinite(values)
+        if (values[known] < 0).any() or (values[known] > LARGEST).any():
+            raise results.error(results.name(name), "a number beyond", f"numbers from 0 to {LARGEST:g}, and null")
         if not known.any():
             left_out.append(name)
             continue
@@ -95,7 +99,7 @@ def _of_socket(path: Path, name: str, items: list[Any], zero: float) -> dict[str
                 raise BadInputError(
                     f"{path}: raw_values.{name}: found no number; allowed: t and {key} as numbers"
                 ) from None
-            good = np.isfinite(times) & np.isfinite(values)
+            good = (np.abs(times) <= LARGEST) & (values >= 0) & (values <= LARGEST)
             order = np.argsort(times[good], kind="stable")
             found[quantity] = Samples(times[good][order] - zero, values[good][order])
     return {quantity: samples for quantity, samples in found.items() if len(samples.times)}
@@ -112,8 +116,8 @@ def _counts(about: dict[str, Any]) -> dict[str, int]:
 def _first(path: Path, name: str, values: list[Any]) -> float:
     """The instant of a series' first value."""
     at = values[0].get("t") if isinstance(values, list) and isinstance(values[0], dict) else None
-    if not isinstance(at, int | float) or not math.isfinite(at):
-        raise BadInputError(f"{path}: raw_values.{name}[0].t: found {at!r}; allowed: a finite number")
+    if not isinstance(at, int | float) or not -LARGEST <= at <= LARGEST:
+        raise BadInputError(f"{path}: raw_values.{name}[0].t: found {at!r}; allowed: -{LARGEST:g} to {LARGEST:g}")
     return float(at)
 
 

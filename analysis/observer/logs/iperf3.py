@@ -1,9 +1,8 @@
 """What `iperf3 -J` and `iperf3 --json-stream` write: a row for each stream and interval."""
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,7 +13,11 @@ from analysis.observer.logs import log
 from analysis.observer.logs.log import Log, Stream
 from common.counts import plural
 
-_OF_STREAM = {log.ROUND_TRIP: ("rtt", 1e-3), log.WINDOW_BYTES: ("snd_cwnd", 1)}  # the file's field, and what scales it
+LARGEST: Final = 1e15
+_OF_STREAM: Final = {
+    log.ROUND_TRIP: ("rtt", 1e-3),
+    log.WINDOW_BYTES: ("snd_cwnd", 1),
+}  # the file's field, and what scales it
 
 
 def joined(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -84,6 +87,8 @@ def _stream(rows: list[Fields], ends: tuple[str, str] | None, transport: str, co
     starts, stops, rates = (
         np.array([_number(row, name) for row in rows]) for name in ("start", "end", "bits_per_second")
     )
+    if (np.diff(starts) <= 0).any():
+        raise rows[-1].error(rows[-1].name("start"), rows[-1].data["start"], "an instant behind that of the row before")
     series = {log.THROUGHPUT: Samples(starts, rates)}
     for name, (of_file, scale) in _OF_STREAM.items():
         known = [(stop, row.data[of_file]) for stop, row in zip(stops, rows, strict=True) if row.maybe(of_file, int)]
@@ -107,6 +112,6 @@ def _stream(rows: list[Fields], ends: tuple[str, str] | None, transport: str, co
 
 def _number(row: Fields, name: str) -> float:
     value = row.get(name, float)
-    if not math.isfinite(value) or value < 0:
-        raise row.error(row.name(name), value, "a finite number of 0 or more")
+    if not 0 <= value <= LARGEST:
+        raise row.error(row.name(name), value, f"a number from 0 to {LARGEST:g}")
     return value

@@ -5,7 +5,6 @@ The log says what captures hide: which packets an acknowledgement names. Packets
 less the time for which the receiver says that it waited.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,9 @@ from analysis.series import Floats
 FIELDS: Final = {"qlog_version", "qlog_format", "file_schema"}
 HEADERS_BYTES: Final = {4: 28, 6: 48}  # IP and UDP
 OVERHEAD_BYTES: Final = 30  # about what of a QUIC packet is no data of a stream, where a log lists no frames
-LATEST_S: Final = 4e9  # since the epoch; a reference time beyond is none
+LATEST_S: Final = 4e9  # since the epoch
+LARGEST_NUMBER: Final = (1 << 62) - 1  # of a packet
+LARGEST_BYTES: Final = (1 << 16) - 1  # of a packet
 DELTAS: Final = ("delta", "delta_time", "relative_to_previous_event")
 
 
@@ -92,6 +93,11 @@ def _traces(documents: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     yield {**(trace if isinstance(trace, dict) else {}), "events": rest}
 
 
+def _fields(trace: dict[str, Any], name: str) -> dict[str, Any]:
+    value = trace.get(name)
+    return value if isinstance(value, dict) else {}
+
+
 def _looked_through(trace: dict[str, Any]) -> tuple[list[_Sent], list[_Answer], dict[str, Any]]:
     sent, answers = {}, []
     about: dict[str, Any] = {}
@@ -117,7 +123,7 @@ def _looked_through(trace: dict[str, Any]) -> tuple[list[_Sent], list[_Answer], 
 
 def _events(trace: dict[str, Any]) -> Iterator[_Event]:
     """Yield the events with instants in seconds, from the same zero."""
-    configuration, common = (trace.get(name) or {} for name in ("configuration", "common_fields"))
+    configuration, common = _fields(trace, "configuration"), _fields(trace, "common_fields")
     unit_s = 1e-6 if configuration.get("time_units") == "us" else 1e-3
     columns = [str(name).lower() for name in trace.get("event_fields") or ()]
     how, now = str(common.get("time_format", "absolute")), 0.0
@@ -130,7 +136,7 @@ def _events(trace: dict[str, Any]) -> Iterator[_Event]:
             row, name, at_name = event, str(event["name"]), "time"
         at_s = unit_s * float(row[at_name])
         now = now + at_s if at_name in DELTAS or how in DELTAS else at_s
-        if not math.isfinite(now):
+        if not -LATEST_S <= now <= LATEST_S:
             raise ValueError(f"time {row[at_name]!r}")
         data = row.get("data")
         yield _Event(now, name, data if isinstance(data, dict) else {})
@@ -143,7 +149,8 @@ def _kind(frame: dict[str, Any]) -> str:
 def _sent(event: _Event, header: dict[str, Any], frames: list[dict[str, Any]] | None) -> _Sent | None:
     """A packet with data of streams, or None."""
     raw = event.data.get("raw") or {}
-    packet_bytes = int(raw.get("length") or header.get("packet_size") or event.data.get("packet_size") or 0)
+    length = raw.get("length") or header.get("packet_size") or event.data.get("packet_size") or 0
+    packet_bytes = _whole(length, LARGEST_BYTES)
     payload_bytes = max(0, packet_bytes - OVERHEAD_BYTES)
     if frames is not None:
         of_streams = [frame for frame in frames if _kind(frame) in ("stream", "datagram")]
@@ -151,16 +158,29 @@ def _sent(event: _Event, header: dict[str, Any], frames: list[dict[str, Any]] | 
             return None
         lengths: list[Any] = [one.get("length", (one.get("raw") or {}).get("payload_length")) for one in of_streams]
         if None not in lengths:
-            payload_bytes = sum(map(int, lengths))
+            payload_bytes = _whole(sum(map(int, lengths)), LARGEST_BYTES)
     if payload_bytes <= 0:
         return None
-    return _Sent(int(header["packet_number"]), event.at_s, max(packet_bytes, payload_bytes), payload_bytes)
+    number = _whole(header["packet_number"], LARGEST_NUMBER)
+    return _Sent(number, event.at_s, max(packet_bytes, payload_bytes), payload_bytes)
 
 
 def _answer(at_s: float, frame: dict[str, Any]) -> _Answer:
-    ranges = [(int(one[0]), int(one[-1])) for one in frame.get("acked_ranges") or ()]
+    ranges = [
+        (_whole(one[0], LARGEST_NUMBER), _whole(one[-1], LARGEST_NUMBER)) for one in frame.get("acked_ranges") or ()
+    ]
     delay_s = 1e-3 * float(frame.get("ack_delay") or 0)
-    return _Answer(at_s, ranges, delay_s, int(frame.get("ce") or 0))
+    if not 0 <= delay_s <= LATEST_S:
+        raise ValueError(f"ack_delay {frame['ack_delay']!r}")
+    return _Answer(at_s, ranges, delay_s, _whole(frame.get("ce") or 0, LARGEST_NUMBER))
+
+
+def _whole(written: Any, most: int) -> int:
+    """A number that some logs write as text. Raises ValueError beyond `most`, and below 0."""
+    value = int(written)
+    if not 0 <= value <= most:
+        raise ValueError(f"number {written!r}")
+    return value
 
 
 def _connection(
@@ -193,7 +213,7 @@ def _connection(
         connections=1,
         marked_pkts=max((answer.marked_pkts for answer in answers), default=0),
     )
-    vantage = trace.get("vantage_point") or {}
+    vantage = _fields(trace, "vantage_point")
     side = str(vantage.get("type", "sender")).lower()
     other = {"client": "server", "server": "client"}.get(side, "receiver")
     named = vantage.get("name")
@@ -249,8 +269,7 @@ def _written(address: object, port: object) -> str:
 
 def _began_ns(trace: dict[str, Any], zero_s: float) -> int | None:
     """When the first packet was sent, since the epoch, if the log says so."""
-    common = trace.get("common_fields") or {}
-    reference = common.get("reference_time", 0)
+    reference = _fields(trace, "common_fields").get("reference_time", 0)
     try:
         began_s = 1e-3 * float(reference) + zero_s
     except (TypeError, ValueError):

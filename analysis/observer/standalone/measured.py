@@ -35,7 +35,7 @@ def write(logs: list[Log], into: Path) -> Path:
     pictures: dict[str, str] = {}
     for number, (of, stream) in enumerate(streams, 1):
         name = f"flow-{number}"
-        flows.append(_flow(name, of, stream))
+        flows.append(described(name, of, stream))
         rows += [
             {"flow": name, "time_s": round(float(at), 6), "quantity": quantity, "value": round(float(value), 6)}
             for quantity, samples in _with_queuing(stream).items()
@@ -60,7 +60,8 @@ def _log(one: Log) -> dict[str, Any]:
     return {"file": str(one.path), "program": one.program, "began": one.began, "remarks": one.remarks}
 
 
-def _flow(name: str, of: Log, stream: Stream) -> dict[str, Any]:
+def described(name: str, of: Log, stream: Stream) -> dict[str, Any]:
+    """Everything that was measured of a stream, as it goes into JSON."""
     sender, receiver = stream.ends or (stream.name, "")
     series = _with_queuing(stream)
     fields: dict[str, Any] = {"file": str(of.path), "name": stream.name, "transport": stream.transport}
