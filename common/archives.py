@@ -142,21 +142,32 @@ def read_member(file: Path, name: str, most_bytes: int = MOST_JSON_BYTES) -> byt
 def copy_folder(source: Path, folder: Path) -> None:
     """Copy the files of a folder that may come from anywhere, within the bounds of `unpack`.
 
-    Raises ArchiveError for links and whatever else is no plain file or folder, and for too many, deep or large ones.
+    Raises ArchiveError for links and whatever else is no plain file or folder, for too many, deep or large ones, and
+    for a folder that changes meanwhile.
     """
     left_bytes = MOST_BYTES
-    for number, path in enumerate(_plain_files(source), 1):
-        name = path.relative_to(source).as_posix()
-        left_bytes -= path.stat().st_size
-        problem = _name_problem(name)
-        if number > MOST_MEMBERS:
-            problem = f"found more than {MOST_MEMBERS} files; allowed: at most as many"
-        elif left_bytes < 0:
-            problem = f"found more than {MOST_BYTES >> 30} GiB; allowed: at most as much"
-        if problem:
-            raise ArchiveError(f"{source}: {problem}")
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, folder / name, follow_symlinks=False)
+    try:
+        for number, path in enumerate(_plain_files(source), 1):
+            name = path.relative_to(source).as_posix()
+            left_bytes -= path.lstat().st_size
+            _check_member(source, number, name, left_bytes)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            # what has become a link or a pipe is neither followed nor waited for
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(descriptor, "rb") as original, (folder / name).open("xb") as copy:  # noqa: PTH123
+                shutil.copyfileobj(original, copy, _PIECE_BYTES)
+    except OSError as error:
+        raise ArchiveError(f"{source}: {error.filename}: cannot be copied ({error.strerror})") from None
+
+
+def _check_member(source: Path, number: int, name: str, left_bytes: int) -> None:
+    problem = _name_problem(name)
+    if number > MOST_MEMBERS:
+        problem = f"found more than {MOST_MEMBERS} files; allowed: at most as many"
+    elif left_bytes < 0:
+        problem = f"found more than {MOST_BYTES >> 30} GiB; allowed: at most as much"
+    if problem:
+        raise ArchiveError(f"{source}: {problem}")
 
 
 def read_json(path: Path, name: str, most_bytes: int = MOST_JSON_BYTES) -> Any:

@@ -5,10 +5,13 @@ only where they are asked for: each run's `summary.json` has the SHA-256 of its 
 repeated run must meet (`testbed.archive.verify`).
 """
 
+import glob
 import json
 import mimetypes
 import os
-import tempfile
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,8 +54,8 @@ def archive(results: Path, out: Path, captures: bool = False, key: Path | None =
     completeness.check(results)
     crate = _crate(results, captures)
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", suffix=".partial", dir=out.absolute().parent) as place:
-            folder = Path(place, out.name)
+        with _partial(out) as place:
+            folder = place / out.name
             crate.write(folder)
             if key is not None:
                 sign(folder / METADATA, key)
@@ -62,6 +65,21 @@ def archive(results: Path, out: Path, captures: bool = False, key: Path | None =
     except ArchiveError as error:
         raise EngineError(str(error)) from None
     return out
+
+
+@contextmanager
+def _partial(out: Path) -> Iterator[Path]:
+    """Yield a folder beside `out` for what becomes it; remove those that killed calls left."""
+    beside = out.absolute().parent
+    for left in beside.glob(f".{glob.escape(out.name)}.*.partial"):
+        if not Path("/proc", left.name.split(".")[-2]).exists():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    place = beside / f".{out.name}.crate.{os.getpid()}.partial"
+    place.mkdir(mode=0o700)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place)
 
 
 def _give_name(folder: Path, out: Path) -> None:

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from analysis.capture.columns import drop, write_columns
 from analysis.damage import damage
 from analysis.measure import measure
 from common import sums
+from common.archives import ArchiveError, copy_folder
 from engine import images
 from engine.errors import EngineError
 from engine.images import PROJECT
@@ -622,3 +624,41 @@ def test_a_run_that_is_said_to_have_failed_is_repeated(full: Path, tmp_path: Pat
     seal(crate)
     said = told(crate, differs=True, everything=True)
     assert f"{SECOND[:-1]}3: DIFFERS in its end: it does not fail, archived: x" in said
+
+
+@pytest.mark.parametrize("name", ["crate", "crate.zip"])
+def test_a_killed_archive_leaves_nothing_under_its_name(results: Path, tmp_path: Path, name: str) -> None:
+    """The next call removes what is left."""
+    command = [str(BIN / "testbed"), "archive", "--results", str(results), "--out", str(tmp_path / name)]
+    started = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL)
+    while started.poll() is None and not list(tmp_path.glob(f".{name}.*.partial/*/docs")):
+        pass
+    started.kill()
+    assert started.wait() == -9
+    assert [file.name for file in tmp_path.iterdir() if not file.name.startswith(".")] == []
+    assert list(tmp_path.glob(f".{name}.*.partial"))
+    assert archive(results, tmp_path / name).exists()
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_a_folder_that_changes_meanwhile_is_refused(crate: Path, tmp_path: Path) -> None:
+    """What is compared is a copy, so no file can change between its sum and its reading."""
+    done = threading.Event()
+
+    def change() -> None:
+        while not done.is_set():
+            (crate / "docs").rename(crate / "moved")
+            (crate / "moved").rename(crate / "docs")
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for number in range(10):
+            (tmp_path / str(number)).mkdir()
+            try:
+                copy_folder(crate, tmp_path / str(number))
+            except ArchiveError as error:
+                assert "cannot be copied" in str(error) or "cannot be read" in str(error)
+    finally:
+        done.set()
+        thread.join()
