@@ -1,4 +1,4 @@
-"""The tables of docs/howto/module.md are what their runs give; fifteen minutes, and some more where the kernel that
+"""The tables of docs/howto/module.md are what their runs give; twenty minutes, and some more where the kernel that
 ticks 250 times a second has to be built."""
 
 import shutil
@@ -51,10 +51,12 @@ def _ticks_250(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_alone_it_is_as_fast_as_cubic(page: str, paths: Rates) -> None:
     assert tables.between(page, "rates")[1] == tables.table_of_rates(paths)
-    for path in paths.values():
+    for (_, one_way), path in paths.items():
         cubic_bps = path["cubic"].bps
         assert path["ledbat-slow-start"].bps > 0.95 * cubic_bps, path
-        assert path["ledbatpp"].between_slowdowns_bps > 0.99 * cubic_bps, path
+        # on paths of 100 ms a few percent are missing, as the page says
+        between = 0.95 if one_way == "50ms" else 0.99
+        assert path["ledbatpp"].between_slowdowns_bps > between * cubic_bps, path
         assert path["ledbatpp"].bps > 0.9 * cubic_bps, path  # slowdowns take a tenth of its time at most
         assert path["ledbat-slow-start"].queue_ms < 100, path
         assert path["ledbatpp"].queue_ms < 60, path
@@ -85,6 +87,14 @@ def test_what_befalls_a_host_is_on_the_page(page: str) -> None:
     for case, by_control in by_case.items():
         assert by_control["tcp-ledbatpp"].queue_ms < 60, case
         assert by_control["tcp-ledbat"].queue_ms < 100, case
+
+
+def test_what_is_left_beside_cubic_and_bbr_is_on_the_page(page: str) -> None:
+    by_path = tables.joined()
+    assert tables.between(page, "joined")[1] == tables.table_of_joined(by_path)
+    for (joins, _), shares in by_path.items():
+        assert joins != "tcp-cubic" or max(shares.values()) < 0.05, shares
+        assert shares["ledbatpp-20"] < 0.1, shares
 
 
 def test_it_yields_whatever_clocks_the_hosts_have(page: str) -> None:

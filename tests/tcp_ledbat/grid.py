@@ -1,6 +1,7 @@
 """The grid of docs/howto/module.md, from 1 to 600 ms: `python -m tests.tcp_ledbat.grid` carries out its runs.
 
-They take a quarter of an hour. grid.csv has what they gave, a line a run; the page's tables come from that file alone.
+They take a quarter of an hour. grid.csv has what they gave, a line a run; the page's table comes from that file alone:
+`python -m tests.tcp_ledbat.grid page` writes it.
 """
 
 import csv
@@ -12,12 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from scenarios.load import read
+from tests.tcp_ledbat import tables
 from tests.tcp_ledbat.tables import PACKET_BITS, SLOW_CWND_PKTS, acked_bps, runs
 
 HERE: Final = Path(__file__).parent
 RECORD: Final = HERE / "grid.csv"
 CONTROLS: Final = ("cubic", "bbr", "ledbat", "ledbatpp")
 TARGET_MS: Final = {"ledbat": 100, "ledbatpp": 60}
+LOW: Final = {"ledbat": "`ledbat`, `slow_start=1`", "ledbatpp": "`ledbatpp`"}
 ENOUGH: Final = 0.85
 SETTLED_S, SETTLED_ROUND_TRIPS = 30.0, 60
 CYCLE_ROUND_TRIPS: Final = 170  # of LEDBAT++ on a long path: the slowdown with its climb, ten times
@@ -124,13 +127,54 @@ def recorded(file: Path = RECORD) -> dict[Cell, dict[str, Measured]]:
     return by_cell
 
 
+def fails(of: dict[str, Measured], control: str) -> str:
+    """What of the goal a control misses in a cell; "" if nothing. A packet that is being sent is no queue."""
+    share = of[control].payload_mbit / of["cubic"].payload_mbit
+    allowed_ms = TARGET_MS[control] + PACKET_BITS / of[control].cell.mbit / 1e3
+    if share < ENOUGH:
+        return f"{share:.0%} of CUBIC's rate"
+    return f"{of[control].queue_ms:.0f} ms of queue" if of[control].queue_ms > allowed_ms else ""
+
+
+def table(by_cell: dict[Cell, dict[str, Measured]]) -> str:
+    """In Markdown: a line for each link and round-trip time, with ranges over buffers and offload; then what fails."""
+    controls = {"cubic": "CUBIC", "bbr": "BBR", **LOW}
+    lines = ["| link | round-trip time | " + " | ".join(controls.values()) + " |", "|---" * (2 + len(controls)) + "|"]
+    paths = dict.fromkeys((cell.mbit, cell.round_trip_ms) for cell in sorted(by_cell))
+    for mbit, round_trip_ms in paths:
+        here = [of for cell, of in by_cell.items() if (cell.mbit, cell.round_trip_ms) == (mbit, round_trip_ms)]
+        cells = []
+        for control in controls:
+            shares = [100 * of[control].payload_mbit / of["cubic"].payload_mbit for of in here]
+            share = "" if control == "cubic" else f"{_range(shares)} %, "
+            cells.append(f"{share}{_range([of[control].queue_ms for of in here])} ms")
+        lines.append(f"| {mbit} Mbit/s | {round_trip_ms} ms | " + " | ".join(cells) + " |")
+    missed = [
+        f"- {name} on {cell.mbit} Mbit/s, {cell.round_trip_ms} ms, room for {cell.products:g} products, "
+        f"{'with' if cell.offload else 'without'} offload: {found}"
+        for cell, of in sorted(by_cell.items())
+        for control, name in LOW.items()
+        if (found := fails(of, control))
+    ]
+    return "\n".join([*lines, "", *(missed or ["No cell."])]) + "\n"
+
+
+def _range(values: list[float]) -> str:
+    low, high = round(min(values)), round(max(values))
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 def main(*links: str) -> None:
-    """Carry out the runs of all links, or of those given in Mbit/s; record them and print the tables."""
+    """Carry out the runs of all links, or of those given in Mbit/s, and record them; then write the page's table."""
+    if links == ("page",):
+        tables.write(tables.PAGE, "grid", table(recorded()))
+        return
     kept = recorded() if links and RECORD.exists() else {}
     for cell in cells():
         if not links or str(cell.mbit) in links:
             kept[cell] = {each.control: each for each in measure(cell)}
             record(each for of in sorted(kept) for each in kept[of].values())
+    tables.write(tables.PAGE, "grid", table(kept))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The tables of docs/howto/module.md: `python -m tests.tcp_ledbat.tables` carries out their runs.
 
-It takes ten minutes. They are the same on every machine, so tests/reach compares them with the pages.
+It takes a quarter of an hour. They are the same on every machine, so tests/reach compares them with the pages.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from scenarios.resolve import expand
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = images.PROJECT / "docs" / "howto" / "module.md"
-START, END = "<!-- {}: written by python -m tests.tcp_ledbat.tables -->\n", "<!-- end of {} -->"
+START, END = "<!-- {}: written by a program of tests/tcp_ledbat -->\n", "<!-- end of {} -->"
 PACKET_BITS: Final = 8 * 1500
 SLOW_CWND_PKTS: Final = 2
 HOSTS_BPS: Final = 50e6
@@ -42,6 +42,9 @@ CLOCKS: Final = {
     "none-ms": "none, 1 ms",
     "skew": "1 µs, 1 µs that is 40 min behind and 100 ppm slower",
 }
+
+JOINED: Final = {"ledbat": "`ledbat`", "ledbatpp": "`ledbatpp`", "ledbatpp-20": "`ledbatpp`, `target_us=20000`"}
+JOINS: Final = {"tcp-cubic": "CUBIC", "tcp-bbr": "BBR"}
 
 SITUATIONS: Final = {
     "quiet": "nothing",
@@ -127,6 +130,15 @@ def shares() -> dict[str, dict[str, float]]:
     return by_case
 
 
+def joined() -> dict[tuple[str, str], dict[str, float]]:
+    """Share of each control in the last half, 0 to 1, by who joins and the one-way delay of joined.yaml."""
+    by_path: dict[tuple[str, str], dict[str, float]] = {}
+    for values, traces in runs(read(HERE / "joined.yaml").data, "cwnd-low", "cwnd-joins"):
+        low, joins = (acked_bps(last_half(traces[name])) for name in ("cwnd-low", "cwnd-joins"))
+        by_path.setdefault((values["joins"], values["one_way"]), {})[values["case"]] = low / (low + joins)
+    return by_path
+
+
 def situations() -> dict[str, dict[str, Rate]]:
     """By the case of hosts.yaml and the control: what a flow reaches in the last half."""
     by_case: dict[str, dict[str, Rate]] = {}
@@ -171,6 +183,18 @@ def table_of_clocks(by_case: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def table_of_joined(by_path: dict[tuple[str, str], dict[str, float]]) -> str:
+    """In Markdown."""
+    lines = ["| joined by | round-trip time | " + " | ".join(JOINED.values()) + " |", "|---" * (2 + len(JOINED)) + "|"]
+    for joins, name in JOINS.items():
+        for (by, one_way), shares in by_path.items():
+            if by == joins:
+                round_trip_ms = 2 * int(one_way.removesuffix("ms"))
+                cells = " | ".join(f"{shares[case]:.1%}" for case in JOINED)
+                lines.append(f"| {name} | {round_trip_ms} ms | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
 def table_of_situations(by_case: dict[str, dict[str, Rate]], chunks: dict[str, float]) -> str:
     """In Markdown."""
     lines = ["| what happens | " + " | ".join(CONTROLS[control.removeprefix("tcp-")] for control in chunks) + " |"]
@@ -205,6 +229,7 @@ def main() -> None:
     """Write all tables into the page."""
     write(PAGE, "hosts", table_of_situations(situations(), chunk_s()))
     write(PAGE, "clocks", table_of_clocks(shares()))
+    write(PAGE, "joined", table_of_joined(joined()))
     write(PAGE, "rates", table_of_rates(rates()))
 
 
