@@ -1,5 +1,5 @@
-"""Runs inside a guest: what the package brings to a host, beside the module itself. Leaves what came of it in
-/results/logs/on_a_host.json: the package's test and the lines of examples/delays.py while flows are on their way; what
+"""Runs inside a guest: what the packages bring to a host, beside the module itself. Leaves what came of it in
+/results/logs/on_a_host.json: the packages' tests and the lines of examples/delays.py while flows are on their way; what
 a user without rights may do; and what memory the kernel has lost after network namespaces have come and gone."""
 
 import itertools
@@ -99,8 +99,9 @@ def main():
     """Do all of it."""
     run("sysctl -q net.ipv6.conf.lo.disable_ipv6=0")
     run("ip link set lo up mtu 1500")
-    run("insmod /opt/modules/tcp_ledbat.ko")
-    sent = run(f"{sys.executable} {HERE / 'transfer.py'}").splitlines()
+    for name in ("tcp_ledbat", "tcp_rledbat"):
+        run(f"insmod /opt/modules/{name}.ko")
+    sent = [line for test in ("transfer", "receive") for line in run(f"{sys.executable} {HERE / test}.py").splitlines()]
     outcome = {"sent": sent, "without_rights": without_rights(), "lost_kb": lost_kb(), "delays": delays()}
     Path("/results/logs/on_a_host.json").write_text(json.dumps(outcome))
 

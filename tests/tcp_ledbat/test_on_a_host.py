@@ -61,10 +61,11 @@ def test_the_readme_of_the_package_has_no_dead_links(tmp_path: Path) -> None:
 
 
 def test_a_host_uses_the_package(in_guest: Callable[..., Path]) -> None:
-    beside = (LEDBAT / "examples" / "delays.py", LEDBAT / "debian" / "tests" / "transfer.py")
+    tests = [file for package in PACKAGES for file in package.glob("debian/tests/*.py")]
+    beside = (LEDBAT / "examples" / "delays.py", *tests)
     results = in_guest(images.load(index.BOOT), Path(__file__).with_name("on_a_host.py"), *beside)
     outcome = json.loads((results / "logs" / "on_a_host.json").read_text())
-    assert outcome["sent"] == [f"{control}: {1 << 20} of {1 << 20} bytes" for control in CONTROLS]
+    assert outcome["sent"] == [f"{control}: {1 << 20} of {1 << 20} bytes" for control in (*CONTROLS, "rledbat")]
     # a line for each flow with one of the controls, none for CUBIC's
     found = [re.fullmatch(r"\S+:\d+ \S+:\d+ (\w+) ([\d.]+) of ([\d.]+) ms, .*", line) for line in outcome["delays"]]
     assert sorted(match[1] for match in found if match) == sorted(2 * CONTROLS)
