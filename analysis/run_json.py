@@ -34,6 +34,7 @@ class Flow:
     transport: str = "tcp"  # tcp, utp or udp
     may_fail: bool = False  # how its endpoints ended is a result
     stop_s: float = math.inf  # when its sender stops
+    crosses: bool = True  # whether its data and answers pass the first bottleneck
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,14 @@ def _flow(flow: Fields, document: Fields) -> Flow:
         transport=about.get("transport", "tcp"),
         may_fail=flow.maybe("may_fail", bool) or False,
         stop_s=flow.get("stop_ns", int) / NS if "stop_ns" in flow.data else math.inf,
+        crosses=_crosses(flow, document),
     )
+
+
+def _crosses(flow: Fields, document: Fields) -> bool:
+    """Whether a flow passes the first bottleneck: in a parking lot, a pair spans some of them."""
+    spans = document.maybe("spans", list)
+    return not spans or spans[int(flow.get("from", str)[1:]) - 1][0] == 1
 
 
 def _destinations(document: Fields) -> IPv4Network | IPv6Network:

@@ -76,7 +76,7 @@ class BottleneckWords(RunFolder):
 
         It counts the flows that had begun and were not complete, starved ones included.
         """
-        active = [flow for flow in self.settings.flows if not flow.backward and self._active(flow, t0, self.until(t1))]
+        active = [flow for flow in self._counted_flows if not flow.backward and self._active(flow, t0, self.until(t1))]
         sent = np.array([self.bytes_of(flow.name, t0, t1) for flow in active], float)
         if not sent.any():
             raise self.nothing("no flow sent anything", t0, t1)
@@ -153,8 +153,9 @@ class BottleneckWords(RunFolder):
 
     @word
     def waited_ms(self, flow: str) -> Series:
-        """Time that each packet of a flow waited in the queue, ms, at the instant it left."""
-        passed = self.passages.filter((pl.col("flow") == self.flow(flow).name) & pl.col("left_ns").is_not_null())
+        """Time that each packet of a forward flow waited in the queue, ms, at the instant it left."""
+        name = self._queued(flow).name
+        passed = self.passages.filter((pl.col("flow") == name) & pl.col("left_ns").is_not_null())
         passed = passed.sort("left_ns")
         waited = (passed["left_ns"] - passed["time_ns"]).to_numpy() / 1e6
         return Series(passed["left_ns"].to_numpy() / NS, waited, self.ends_s)
@@ -171,11 +172,11 @@ class BottleneckWords(RunFolder):
 
     @word
     def drops(self, flow: str | None = None) -> Instants:
-        """Instants at which the bottleneck's queue had no room for a packet of that flow, or of any."""
+        """Instants at which the bottleneck's queue had no room for a packet of that forward flow, or of any."""
         if "bottleneck-in" in self.settings.captures:
             dropped = self.passages.filter("dropped")
             if flow is not None:
-                dropped = dropped.filter(pl.col("flow") == self.flow(flow).name)
+                dropped = dropped.filter(pl.col("flow") == self._queued(flow).name)
             return Instants(dropped["time_ns"].sort().to_numpy() / NS, self.ends_s)
         if flow is not None:
             raise NotMeasuredError("drops of one flow need a capture before the bottleneck (bottleneck-in)")
@@ -187,7 +188,7 @@ class BottleneckWords(RunFolder):
 
     @word
     def loss_rate(self, t0: float = 0.0, t1: float | None = None, flow: str | None = None) -> float:
-        """Dropped packets over all that arrived at the bottleneck's queue, of that flow or of all."""
+        """Dropped packets over all that arrived at the bottleneck's queue, of that forward flow or of all."""
         start, end = self.interval_ns(t0, t1)
         if "bottleneck-in" not in self.settings.captures:
             if flow is not None:
@@ -200,7 +201,7 @@ class BottleneckWords(RunFolder):
             return dropped / (sent + dropped)
         offered = self.passages.filter(pl.col("time_ns").is_between(start, end, closed="left"))
         if flow is not None:
-            offered = offered.filter(pl.col("flow") == self.flow(flow).name)
+            offered = offered.filter(pl.col("flow") == self._queued(flow).name)
         if not len(offered):
             raise self.nothing("no packet arrived", t0, t1)
         return float(offered["dropped"].mean())  # type: ignore[arg-type]  # the mean of booleans is a float
@@ -224,7 +225,26 @@ class BottleneckWords(RunFolder):
     def _same_way(self, flow: str) -> list[str]:
         """List the flows of a flow's direction."""
         backward = self.flow(flow).backward
-        return [each.name for each in self.settings.flows if each.backward == backward]
+        return [each.name for each in self._counted_flows if each.backward == backward]
+
+    @property
+    def _counted_flows(self) -> list[Flow]:
+        """Flows whose bytes are known: those that pass the first bottleneck, or without a capture there all."""
+        return [each for each in self.settings.flows if each.crosses or "bottleneck-out" not in self.settings.captures]
+
+    def _crossing(self, flow: str) -> Flow:
+        """Find a flow; raises NotMeasuredError for one that does not pass the first bottleneck."""
+        found = self.flow(flow)
+        if not found.crosses:
+            raise NotMeasuredError(f"flow {flow} does not pass the first bottleneck, where this is measured")
+        return found
+
+    def _queued(self, flow: str) -> Flow:
+        """Find a flow; raises NotMeasuredError for one whose data does not pass the bottleneck's queue."""
+        found = self._crossing(flow)
+        if found.backward:
+            raise NotMeasuredError(f"of flow {flow}, only answers pass the bottleneck's queue: its data goes backward")
+        return found
 
     def _active(self, flow: Flow, t0: float, t1: float) -> bool:
         completed_ns = (self.summary.maybe("flows", dict) or {}).get(flow.name, {}).get("completed_ns")
@@ -253,7 +273,7 @@ class BottleneckWords(RunFolder):
 
     def _delivered(self, flow: str) -> TapPackets:
         """Packets of a flow behind the bottleneck of its direction, without ACKs."""
-        return self._delivered_by_flow().get(self.flow(flow).name, bottleneck.NOTHING)
+        return self._delivered_by_flow().get(self._crossing(flow).name, bottleneck.NOTHING)
 
     @keep
     def _delivered_by_flow(self) -> dict[str, TapPackets]:

@@ -51,6 +51,8 @@ CELL_VALUE: Final = Column(
 )
 
 _QUANTITY: Final = "it was not measured: its row says `failed`, or the run has no captures for it"
+_PASSING: Final = f"{_QUANTITY}, or the flow does not pass the first bottleneck"
+_DATA_PASSING: Final = f"{_QUANTITY}, or the flow's data does not pass the first bottleneck's queue"
 
 RUNS: Final = Table(
     "runs",
@@ -103,17 +105,22 @@ FLOWS: Final = Table(
         Column(
             "received_bytes", pl.Int64, "correct bytes that its receiver reports", _SUMMARY, "bytes", "it reports none"
         ),
-        Column("throughput_bps", pl.Float64, "word `throughput`, of the whole run", "word", "bit/s", _QUANTITY),
-        Column("share", pl.Float64, "word `share`, of the whole run", "word", "1", _QUANTITY),
-        Column("steady_throughput_bps", pl.Float64, "`throughput` from `steady` on", "word", "bit/s", _QUANTITY),
-        Column("steady_share", pl.Float64, "`share` from `steady` on", "word", "1", _QUANTITY),
+        Column("throughput_bps", pl.Float64, "word `throughput`, of the whole run", "word", "bit/s", _PASSING),
+        Column("share", pl.Float64, "word `share`, of the whole run", "word", "1", _PASSING),
+        Column("steady_throughput_bps", pl.Float64, "`throughput` from `steady` on", "word", "bit/s", _PASSING),
+        Column("steady_share", pl.Float64, "`share` from `steady` on", "word", "1", _PASSING),
         *(
             Column(f"srtt_p{percent}_ms", pl.Float64, f"word `srtt_ms`, percentile {percent}", "word", "ms", _QUANTITY)
             for percent in (50, 95, 99)
         ),
         *(
             Column(
-                f"waited_p{percent}_ms", pl.Float64, f"word `waited_ms`, percentile {percent}", "word", "ms", _QUANTITY
+                f"waited_p{percent}_ms",
+                pl.Float64,
+                f"word `waited_ms`, percentile {percent}",
+                "word",
+                "ms",
+                _DATA_PASSING,
             )
             for percent in (50, 95, 99)
         ),
@@ -123,9 +130,9 @@ FLOWS: Final = Table(
             "word `drops`: packets for which the queue had no room",
             "word",
             "packets",
-            _QUANTITY,
+            _DATA_PASSING,
         ),
-        Column("loss_rate", pl.Float64, "word `loss_rate` of the flow", "word", "1", _QUANTITY),
+        Column("loss_rate", pl.Float64, "word `loss_rate` of the flow", "word", "1", _DATA_PASSING),
         Column(
             "retransmitted_pkts",
             pl.Int64,

@@ -142,6 +142,59 @@ def test_what_was_not_measured_is_null(tmp_path: Path) -> None:
     assert flows["throughput_bps"].null_count() == 0
 
 
+BACKWARD = """\
+experiment: backward
+title: CUBIC against the main direction, behind a short queue
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 10mbit, buffer: 60p}
+backward_bottleneck: {rate: 5mbit, buffer: 20p}
+delay: {forward: 25ms, backward: 25ms}
+flows:
+  - {name: there, implementation: tcp-cubic, from: s1, to: d1}
+  - {name: back, implementation: tcp-cubic, from: d2, to: s2}
+duration: 20s
+"""
+PARKING_LOT = """\
+experiment: lot
+title: Three flows over one or both of two bottlenecks
+topology: {name: parking-lot, pairs: 3}
+bottleneck: {rate: 10mbit, buffer: 40p}
+more_bottlenecks: [{rate: 4mbit, buffer: 30p}]
+spans: [[1, 2], [1, 1], [2, 2]]
+delay: {forward: 20ms, backward: 15ms}
+flows:
+  - {name: both, implementation: tcp-reno, from: s1, to: d1}
+  - {name: first, implementation: tcp-reno, from: s2, to: d2}
+  - {name: second, implementation: tcp-reno, from: s3, to: d3}
+duration: 20s
+"""
+
+
+@pytest.mark.parametrize(
+    ("scenario", "flow", "unknown"),
+    [
+        (BACKWARD, "back", {"dropped_pkts", "loss_rate", "waited_p95_ms"}),
+        (PARKING_LOT, "second", {"throughput_bps", "share", "dropped_pkts", "loss_rate", "waited_p95_ms"}),
+    ],
+    ids=["backward", "parking lot"],
+)
+def test_a_flow_that_does_not_pass_the_first_queue_has_no_numbers_of_it(
+    tmp_path: Path, scenario: str, flow: str, unknown: set[str]
+) -> None:
+    """Both lose packets elsewhere: a 0, or the few acknowledgements that are lost here, would be taken for theirs."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/a.yaml").write_text(scenario)
+    results = Scenario(tmp_path / "mine/a.yaml").run(into=tmp_path)
+    rows = {row["flow"]: row for row in results.frame("flows").iter_rows(named=True)}
+    assert rows[flow]["retransmitted_pkts"] > 20
+    asked = ("throughput_bps", "share", "dropped_pkts", "loss_rate", "waited_p95_ms", "srtt_p95_ms")
+    assert {name for name in asked if rows[flow][name] is None} == unknown
+    others = [row for name, row in rows.items() if name != flow]
+    assert all(row[name] is not None for row in others for name in asked)
+    shares = [row["share"] for row in rows.values() if row["share"] is not None and row["direction"] == "forward"]
+    assert sum(shares) == pytest.approx(1)
+
+
 def test_an_observation_has_what_the_command_finds(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     capture = home / "results/runs/mine/beside/single/seed-1/pcap/bottleneck-out.pcap.gz"

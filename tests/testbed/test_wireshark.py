@@ -16,6 +16,7 @@ from testbed.cli import main
 
 PAGE = Path(__file__).parents[2] / "docs/howto/wireshark.md"
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+COLOUR = "frame.coloring_rule.name"
 NEEDS_TSHARK = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
 
@@ -84,7 +85,9 @@ def test_tshark_shows_taps_hosts_and_what_happened(home: Path) -> None:
 
 
 @NEEDS_TSHARK
-def test_the_profile_has_the_delays_of_utp(home: Path) -> None:
+def test_the_profile_has_the_delays_of_utp_and_colours_what_happened(home: Path) -> None:
+    (rule,) = {row[0] for row in tshark(home, "-Y", "frame.comment", "--color", "-T", "fields", "-e", COLOUR)}
+    assert rule == "What happened"
     rows = tshark(home, "-Y", "bt-utp.type == 2 && frame.time_relative > 2")
     told = [re.search(r"BT-uTP \d+ \d+ \d+ \d+ (\d+) \d+ bytes", " ".join(row)) for row in rows]
     delays = [int(match[1]) for match in told if match]
