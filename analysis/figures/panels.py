@@ -13,6 +13,7 @@ from analysis.run_json import NS, Flow
 from analysis.series import NotMeasuredError, Series
 
 SUM: Final = "sum"
+CAPACITY: Final = "capacity"
 QUEUE: Final = "queue"
 Lines = dict[str, Series]
 Levels = list[tuple[str, float]]
@@ -66,7 +67,12 @@ def panel(declared: object, figure: Fields, step_s: float, ask: Question) -> Pan
 def _named(step_s: float) -> dict[str, Panel]:
     rate = f"rate behind the bottleneck, in steps of {step_s:g} s"
     return {
-        "rate": _by_flow("rate [Mbit/s]", rate, lambda run, flow: _rate(run, flow, step_s)),
+        "rate": Panel(
+            "rate [Mbit/s]",
+            rate,
+            lambda run: _rates(run, step_s),
+            of_flow=lambda run, flow: _rate(run, flow, step_s),
+        ),
         "window": Panel("window [packets]", "congestion window of each sender", _windows, of_flow=Run.cwnd),
         "in-flight": _by_flow("in flight [packets]", "packets sent and not acknowledged, from captures", Run.in_flight),
         "queue": Panel(
@@ -128,6 +134,12 @@ def _rate(run: Run, flow: str, step_s: float) -> Series:
     taps = run.settings.captures
     rate = run.arriving if "bottleneck-out" not in taps and {"sender", "receiver"} <= set(taps) else run.rate
     return rate(flow, step_s).window(run.flow(flow).start_s).scaled(1e-6)
+
+
+def _rates(run: Run, step_s: float) -> Lines:
+    """Give the rate of each flow, above the capacity where that changes."""
+    rates = _each(run, lambda flow: _rate(run, flow, step_s))
+    return {CAPACITY: run.capacity_bps.scaled(1e-6), **rates} if run.settings.rate_steps else rates
 
 
 def _windows(run: Run) -> Lines:

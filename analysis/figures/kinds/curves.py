@@ -28,7 +28,8 @@ def make(measured: Fields, runs: Path) -> "Curves":  # noqa: ARG001 (its numbers
 class Curves:
     """A figure of kind `curves`.
 
-    Its declaration has `over` (a name of the matrix), the `axis` of it (`log: true` for a logarithmic one) and `plots`,
+    Its declaration has `over` (a name of the matrix), the `axis` of it (`log: true` for a logarithmic one, `zero` for
+    the value from which it counts) and `plots`,
     each with an `axis`, a `measure` (or several by name, a line each) and what the `paper` has: by line points [x, y],
     or [x, y, claim] where a claim says what is allowed around y. Other names of the matrix, and cases, make lines,
     which `labels` may rename, `only` may choose from, and `roles` may give the colour of a protocol. Lines called
@@ -38,6 +39,7 @@ class Curves:
     def __init__(self, figure: Fields, claims: list[Fields]) -> None:
         self._figure = figure
         self._plots = figure.children("plots")
+        self._zero = figure.maybe("zero", float) or 0.0
         self._reference: dict[str, in_reference.Range] = figure.maybe("reference", dict) or {}
         self._claims = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
         measured = {
@@ -57,7 +59,7 @@ class Curves:
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
-        points = [point for fields in self._plots for point in fields.get("points", list)]
+        points = [point for fields in self._plots for point in self._points(fields)]
         seeds = max((len(point["by_seed"]) for point in points), default=0)
         if seeds > 1:
             text = f"Lines join the medians of {seeds} seeds; bands reach from the smallest to the largest value."
@@ -78,8 +80,8 @@ class Curves:
         return any(
             low < high or not any((point["line"], point["x"]) == (line, x) and point["by_seed"] for point in points)
             for fields in self._plots
-            for points in [fields.get("points", list)]
-            for line, x, (low, _, high) in in_reference.points(self._reference, fields.get("axis", str))
+            for points in [self._points(fields)]
+            for line, x, (low, _, high) in self._points_there(fields)
         )
 
     def alternative(self) -> str:
@@ -89,7 +91,7 @@ class Curves:
         return alternative_text.picture(axes, "Values are medians over the seeds", parts)
 
     def _text(self, fields: Fields) -> Iterator[tuple[str, str]]:
-        measured = list(filter(None, (self._summary(point, "") for point in fields.get("points", list))))
+        measured = list(filter(None, (self._summary(point, "") for point in self._points(fields))))
         sources = (("", measured), (_REFERENCE, self._there(fields)), ("paper", self._paper(fields)))
         for line in self._lines:
             for whose, rows in sources:
@@ -105,6 +107,15 @@ class Curves:
         each = (width - style.GAP * (across - 1)) // across - style.AXIS - named
         plots = [self._plot(fields, group, each, interactive=interactive) for fields in self._plots for group in groups]
         return style.specification({"concat": plots, "columns": across, "spacing": {"row": 26, "column": style.GAP}})
+
+    def _points(self, fields: Fields) -> Rows:
+        """Give the points of a plot, as far from `zero` as the axis has them."""
+        return [{**point, "x": point["x"] - self._zero} for point in fields.get("points", list)]
+
+    def _points_there(self, fields: Fields) -> Iterator[tuple[str, float, in_reference.Range]]:
+        """Yield the reference set's points of a plot likewise."""
+        for line, x, there in in_reference.points(self._reference, fields.get("axis", str)):
+            yield line, x - self._zero, there
 
     def _tolerances(self) -> bool:
         return any("low" in row for fields in self._plots for row in self._paper(fields))
@@ -134,12 +145,12 @@ class Curves:
         """Give the reference set's points, for a figure of a quick look."""
         return [
             {"s": line, "c": self._colour(line), "x": x, "y": middle, "l": low, "h": high}
-            for line, x, (low, middle, high) in in_reference.points(self._reference, fields.get("axis", str))
+            for line, x, (low, middle, high) in self._points_there(fields)
         ]
 
     def _plot(self, fields: Fields, group: str, width: int, *, interactive: bool) -> Specification:
         unit = style.unit_of(fields.get("axis", str))
-        measured = list(filter(None, (self._summary(point, unit) for point in fields.get("points", list))))
+        measured = list(filter(None, (self._summary(point, unit) for point in self._points(fields))))
         paper, there = self._paper(fields), self._there(fields)
         rows = [*measured, *paper, *there]
         places = sorted({row["x"] for row in rows})

@@ -244,7 +244,7 @@ def _tops(lines: list[list[Line]], levels: list[panels.Levels]) -> list[float]:
 
 def _role(name: str) -> Role:
     """Give the role of a line that is no flow's."""
-    return Role("sum", style.SOFT) if name == panels.SUM else Role(name, roles.colour("queue"))
+    return Role(name, style.SOFT) if name in (panels.SUM, panels.CAPACITY) else Role(name, roles.colour("queue"))
 
 
 def _beside(cells: int) -> int:
