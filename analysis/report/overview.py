@@ -30,7 +30,7 @@ from analysis.report.results import (
 from analysis.report.scan import by_scan
 from analysis.report.strip import strip
 from analysis.verdicts import intervals
-from analysis.verdicts.findings import JUDGED, distance
+from analysis.verdicts.findings import JUDGED, distance, unprinted
 from analysis.verdicts.rules import HOLDS, Verdict, judge_predicate
 from analysis.verdicts.tolerances import tolerances
 from common.counts import plural
@@ -315,12 +315,18 @@ def _deciding(claims: list[dict[str, Any]], state: str, elsewhere: str = "") -> 
 
     Where a finding holds, that is the one closest to its bound, and one with a number of the paper before a statement.
     """
-    of_state = [claim for claim in claims if state_of(claim) == state]
+    of_state = [claim for claim in claims if _state_for_findings(claim) == state]
     tested = [claim for claim in claims if state_of(claim) not in NOT_JUDGED]
     candidates = (tested if state == Verdict.REPRODUCED else of_state) or of_state or claims
     same = [claim for claim in candidates if claim["id"] == elsewhere]
     by_distance = sorted(candidates, key=lambda claim: (-distance(claim), not _is_compared(claim)))
     return [*same, *by_distance][0]
+
+
+def _state_for_findings(claim: Mapping[str, Any]) -> str:
+    """Give the state that counts for the finding of a claim."""
+    state = state_of(claim)
+    return str(Verdict.UNDECIDED) if state == Verdict.NOT_REPRODUCED and unprinted(claim) else state
 
 
 def _is_compared(claim: Mapping[str, Any]) -> bool:
@@ -329,7 +335,10 @@ def _is_compared(claim: Mapping[str, Any]) -> bool:
 
 def numbers_of(claim: Mapping[str, Any]) -> str:
     """Give what decides a claim; what this run cannot test has the reason instead."""
-    return not_judged(claim) if state_of(claim) == NOT_HERE else measured_of(claim)
+    if state_of(claim) == NOT_HERE:
+        return not_judged(claim)
+    depends = unprinted(claim) if claim["verdict"] == Verdict.NOT_REPRODUCED else ""
+    return measured_of(claim) + (f"; it depends on {depends}, which the paper does not print" if depends else "")
 
 
 def measured_of(claim: Mapping[str, Any]) -> str:

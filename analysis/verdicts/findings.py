@@ -39,6 +39,12 @@ def decides(claim: Mapping[str, Any]) -> bool:
     return not claim.get("role") and not claim.get("same_as")
 
 
+def unprinted(claim: Mapping[str, Any]) -> str:
+    """Name the setting that decides a claim and that the paper does not print; "" where none is known."""
+    cause = claim.get("cause")
+    return str(cause.get("unprinted", "")) if isinstance(cause, Mapping) else ""
+
+
 def _verdict(claims: Sequence[Mapping[str, Any]]) -> Verdict:
     testable = [claim for claim in claims if Verdict(claim["verdict"]) != Verdict.NOT_TESTABLE]
     if not testable:
@@ -54,12 +60,13 @@ def _verdict(claims: Sequence[Mapping[str, Any]]) -> Verdict:
 def _after_chance(claims: Sequence[Mapping[str, Any]]) -> list[Verdict]:
     """Return the claims' verdicts, where one that is not reproduced may be undecided among so many.
 
-    One without a chance, such as a KUnit case, does not depend on seeds.
+    One without a chance, such as a KUnit case, does not depend on seeds. Nor does one count against the paper that a
+    run made hold by a setting which the paper does not print.
     """
     most = largest_believed([claim.get("chance") or 0.0 for claim in claims], FALSE_DISCOVERIES)
     return [
         Verdict.UNDECIDED
-        if claim["verdict"] == Verdict.NOT_REPRODUCED and (claim.get("chance") or 0.0) > most
+        if claim["verdict"] == Verdict.NOT_REPRODUCED and ((claim.get("chance") or 0.0) > most or unprinted(claim))
         else Verdict(claim["verdict"])
         for claim in claims
     ]

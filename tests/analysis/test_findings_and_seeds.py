@@ -112,6 +112,14 @@ def test_a_cell_too_high_and_one_too_low_do_not_cancel() -> None:
     assert distance(off[1]) == pytest.approx(1.9)
 
 
+def test_what_a_setting_decides_that_the_paper_does_not_print_is_open() -> None:
+    fails = claim(1, "not reproduced", finding="a", chance=1e-9, cause={"text": "So.", "evidence": "tested", "by": "x"})
+    assert verdicts_of_findings([fails]) == {"a": Verdict.NOT_REPRODUCED}
+    fails["cause"] |= {"unprinted": "the buffer"}
+    assert verdicts_of_findings([fails, claim(2, "reproduced", finding="a")]) == {"a": Verdict.UNDECIDED}
+    assert verdicts_of_findings([fails, claim(2, "not reproduced", finding="a")]) == {"a": Verdict.NOT_REPRODUCED}
+
+
 def test_a_statement_is_as_far_as_the_seeds_in_which_it_fails() -> None:
     held = {str(seed): seed > 2 for seed in range(1, 21)}
     assert distance(claim(1, "near", held=held)) == pytest.approx(0.5)
