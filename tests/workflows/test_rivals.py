@@ -1,0 +1,61 @@
+"""Claims of the papers fail where they must: TCP in LEDBAT's place, another target, another decrease."""
+
+from pathlib import Path
+
+import pytest
+
+from analysis.capture.columns import write_columns
+from analysis.claims import registry
+from analysis.claims.question import Question
+from analysis.claims.syntax import SINGLE
+from analysis.reference.files import read
+from analysis.runs import Runs
+from analysis.verdicts.of_claim import judge
+from analysis.verdicts.rules import HOLDS, Verdict
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
+from tests.analysis.kept_results import REFERENCE, STUDIES
+
+PACED = ", slow_start: never, pacing: true}"
+AS_TCP = (("tcp-ledbat-draft00", "tcp-aimd"), (f"    params: {{target: 25ms{PACED}\n", ""))
+ALL = -1
+
+
+@pytest.mark.parametrize(
+    ("name", "claim", "times", "changes"),
+    [
+        ("icccn/fig2a", "e01", ALL, AS_TCP),
+        ("icccn/fig2a", "e03", ALL, (("target: 25ms", "target: 100ms"),)),
+        ("icccn/fig2b", "e01", 1, (("target: 25ms", "target: 50ms"),)),
+        ("icccn/fig2b", "e03", ALL, (("target: 25ms", "target: 50ms"),)),
+        ("icccn/fig3-middle", "e02", ALL, (("target: 25ms", "target: 10ms"),)),
+        ("aina/fig3", "e02", ALL, (("target: 25ms", "target: 50ms"),)),
+        ("aina/fig4", "e01", ALL, (("target: 25ms", "target: 50ms"),)),
+        ("eunice/fig1", "e01", ALL, (("tcp-ledbat-ld", "tcp-ledbat-md"),)),
+        ("eunice/fig2-md-nf1", "e03", ALL, (("tcp-ledbat-md", "tcp-ledbat-ld"),)),
+        ("pam/fig4b", "e06", ALL, (("libutp-beta1", "tcp-reno"),)),
+    ],
+)
+def test_a_claim_that_holds_fails_under_a_change(
+    name: str, claim: str, times: int, changes: tuple[tuple[str, str], ...], tmp_path: Path
+) -> None:
+    experiment = registry.load(STUDIES / f"{name}.claims.yaml")
+    judged = experiment.claim(f"{experiment.id}/{claim}")
+    assert judged
+    assert read(REFERENCE)[1][experiment.id]["claims"][judged.id]["verdict"] in HOLDS
+    text = (STUDIES / f"{name}.yaml").read_text()
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after, times)
+    scenario = tmp_path / f"{name}.yaml"
+    scenario.parent.mkdir()
+    scenario.write_text(text)
+    (cell,) = (cell for cell in expand(scenario, "complete") if cell.name == (judged.cell or SINGLE))
+    runs = tmp_path / "runs"
+    execute(cell, 1, runs, "virtual")
+    write_columns(run_folder(runs, cell, 1))
+    ask = Question(Runs(runs), experiment.id, experiment.words)
+    values = ask.numbers(judged.measure, judged.cell)[0] if judged.measure else {}
+    held = ask.truths(judged.holds, judged.cell)[0] if judged.holds else {}
+    judgement = judge(judged, experiment.words, values, held)
+    assert judgement and judgement.verdict == Verdict.NOT_REPRODUCED, (values, held)
