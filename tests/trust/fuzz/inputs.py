@@ -28,13 +28,15 @@ from exec import hand_in
 from exec.script import LIMIT_S, Order
 from images.cache import file_digest, tree_digest
 from scenarios import STUDY as STUDY_FILE
-from scenarios import implementations, scenario_files
+from scenarios import implementations, rate_traces, scenario_files
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, expand, resolve
 from testbed.archive import pack, verify
 from testbed.crates import METADATA
 from testbed.gate import budgets
-from tests.analysis import crafted, synthetic
+from testbed.hunt import read_properties
+from testbed.interop import pairings
+from tests.analysis import crafted, synthetic, test_logs
 from tests.analysis.utp_model import Model
 from tests.trust.fuzz import mutate
 
@@ -274,6 +276,36 @@ def _read_hand_in(path: Path) -> None:
         list(hand_in.verify(path))
 
 
+def _make_logs(into: Path) -> None:
+    """What other programs wrote: iperf3, flent, qlog in all its forms, and a link of Mahimahi."""
+    texts = {"iperf3.json": json.dumps(test_logs.of_iperf3()), "flent.json": json.dumps(test_logs.of_flent())}
+    texts |= {f"{number}.qlog": text for number, text in enumerate(test_logs.forms().values())}
+    rows = "".join(f"{ms} + 1504\n{ms} # 1504\n{ms + 30} - 1504 30\n" for ms in range(0, 2000, 20))
+    texts["uplink.log"] = f"# mahimahi mm-link (uplink) [a.up] > uplink.log\n{rows}"
+    for name, text in texts.items():
+        (into / name).write_text(text)
+
+
+def _make_traces(into: Path) -> None:
+    (into / "steps.csv").write_text("time_s,rate_bps\n0,5000000\n0.25,2000000\n0.5,2000000\n3,1000000\n")
+    (into / "opportunities.mahi").write_text("\n".join(map(str, [*range(5, 100, 10), *range(100, 200, 5), 200])))
+
+
+def _read_trace(path: Path) -> None:
+    try:
+        rate_traces.steps({"file": path.name, "step_ns": 10**8}, path.parent, 60 * 10**9, Random(1))  # noqa: S311
+    except rate_traces.TraceError as error:
+        raise EngineError(str(error)) from None
+
+
+def _make_properties(into: Path) -> None:
+    _copies(sorted(read_properties.FOLDER.glob("*.yaml")), into)
+
+
+def _make_scripts(into: Path) -> None:
+    _copies(sorted((PROJECT / "testbed/interop/scripts").glob("*.utp")), into)
+
+
 KINDS: Final[dict[str, Kind]] = {
     "scenario": Kind(_make_scenarios, refusing(_read_scenario)),
     "claims": Kind(_make_claims, refusing(registry.load)),
@@ -281,6 +313,10 @@ KINDS: Final[dict[str, Kind]] = {
     "budgets": Kind(_make_budgets, refusing(budgets.load)),
     "implementation": Kind(_make_implementations, refusing(_read_implementations)),
     "capture": Kind(_make_captures, _read_capture),
+    "log": Kind(_make_logs, _read_capture),
+    "rate trace": Kind(_make_traces, refusing(_read_trace)),
+    "packet script": Kind(_make_scripts, refusing(lambda path: pairings.read_scripts([path]))),
+    "property": Kind(_make_properties, refusing(read_properties.load)),
     "run folder": Kind(_make_runs, _read_run, _seal_runs),
     "archive": Kind(_make_archives, refusing(_read_archive), _seal_archive, runs=True),
     "hand-in": Kind(make_hand_ins, refusing(_read_hand_in), seal_hand_in),
