@@ -12,7 +12,7 @@ from analysis.errors import BadInputError
 from analysis.files import check_folder
 from analysis.watchdog import LIMIT_S, ended_after
 from common import sums
-from common.arguments import path
+from common.arguments import path, wrong_shell
 from common.counts import plural
 from common.end_with_parent import end_with_pipeline
 from common.output import ends_with_its_reader
@@ -31,6 +31,9 @@ def main(arguments: Sequence[str] | None = None, called: str = "python -m analys
     reads the output.
     """
     options = _parser(called).parse_args(arguments)
+    if wrong := wrong_shell():
+        print(f"analysis: {wrong}", file=sys.stderr)
+        return 2
     end_with_pipeline()
     live = options.command == "observe"  # it may follow an interface
     try:

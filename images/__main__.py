@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from common.arguments import path, wrong_umask
+from common.arguments import path, wrong_shell
 from images import guest_code, index, lab, lock, pack, programs
 from images.boot import build_all, timed_say
 from images.cache import Store, default_root, project_root
@@ -68,7 +68,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     say = timed_say()
     try:
-        if refused := wrong_umask() or refused_cache(default_root()):
+        if refused := wrong_shell() or refused_cache(default_root()):
             raise ImageError(refused)
         store = Store(default_root(), say)
         words = [*words, *_elsewhere(store, options.implementation)]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from analysis.__main__ import main as analyse
 from analysis.errors import BadInputError
-from common.arguments import path, wrong_umask
+from common.arguments import path, wrong_shell
 from common.output import ends_with_its_reader
 from common.sums import DamagedError
 from engine import interrupt
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words and words[0] in COMMANDS and not (ROOT / "Snakefile").exists():
         print(f"runs need ledbat-testbed or a checkout; this installation can only {OBSERVE}", file=sys.stderr)
         return 2
-    if wrong := wrong_umask():
+    if wrong := wrong_shell():
         print(wrong, file=sys.stderr)
         return 2
     try:

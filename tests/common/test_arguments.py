@@ -1,11 +1,17 @@
 """What command lines and shells give: empty names of files, and umasks that take files from their owner."""
 
 import os
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from testbed.cli import main
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +39,13 @@ def test_an_empty_name_is_no_folder(words: list[str], capsys: pytest.CaptureFixt
         main(words)
     assert ended.value.code == 2
     assert "found an empty text; allowed: the name of a file or folder" in capsys.readouterr().err
+
+
+def test_a_limit_of_addresses_below_what_libraries_need() -> None:
+    limited = f"ulimit -v 1500000; exec {shlex.quote(sys.executable)} -c"
+    code = "from testbed.cli import main; raise SystemExit(main(['plan', 'x.yaml']))"
+    done = subprocess.run(["bash", "-c", f'{limited} "{code}"'], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "ulimit -v: found 1464 MiB; allowed: none, or 2800 MiB\n")
 
 
 @pytest.mark.parametrize("mask", [0o777, 0o700, 0o400, 0o100])
