@@ -19,6 +19,8 @@ HEADER = "time_s,rate_bps"
 _LEAST_BPS, _MOST_BPS = 1000, 1_000_000_000
 _PACKET_BITS = 8 * PACKET_BYTES
 _LARGEST_BYTES = 64 << 20
+_LONGEST_TIME = 12  # digits of milliseconds: 30 years
+_LONGEST_SHOWN = 40
 
 # Sprout's model of a cellular link (NSDI 2013, its published receiver): the rate wanders as Brownian motion between 0
 # and 1000 packets a second, with a standard deviation of 200 packets a second after one second
@@ -89,7 +91,7 @@ def _listed(lines: list[str]) -> Iterator[Step]:
         try:
             at_s, rate_bps = map(float, line.split(","))
         except ValueError:
-            raise TraceError(f"line {number} is {line!r}", "two numbers: seconds, bits a second") from None
+            raise TraceError(f"line {number} is {_shown(line)}", "two numbers: seconds, bits a second") from None
         if not last_s < at_s < math.inf or (last_s < 0) != (at_s == 0):
             raise TraceError(f"line {number} has the time {line.split(',')[0]}", "times that begin at 0 and increase")
         if not _LEAST_BPS <= rate_bps <= _MOST_BPS:
@@ -101,6 +103,10 @@ def _listed(lines: list[str]) -> Iterator[Step]:
         raise TraceError("no line below the header", "at least one")
 
 
+def _shown(line: str) -> str:
+    return repr(line if len(line) <= _LONGEST_SHOWN else f"{line[:_LONGEST_SHOWN]}...")
+
+
 def _opportunities(lines: list[str], step_ns: int, end_ns: int) -> Iterator[Step]:
     """Yield the steps of a trace of Mahimahi: each line is a ms in which 1500 bytes may leave. It repeats.
 
@@ -108,8 +114,8 @@ def _opportunities(lines: list[str], step_ns: int, end_ns: int) -> Iterator[Step
     """
     times_ms = []
     for number, line in enumerate(lines, 1):
-        if not line.strip().isdecimal():
-            raise TraceError(f"line {number} is {line!r}", f"whole milliseconds, or {HEADER} in the first line")
+        if not line.strip().isdecimal() or len(line.strip()) > _LONGEST_TIME:
+            raise TraceError(f"line {number} is {_shown(line)}", f"whole milliseconds, or {HEADER} in the first line")
         times_ms.append(int(line))
     if times_ms[-1] == 0 or any(later < earlier for earlier, later in pairwise(times_ms)):
         raise TraceError(f"times from {times_ms[0]} to {times_ms[-1]} ms", "times that never fall, and end above 0")

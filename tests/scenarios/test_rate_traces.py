@@ -87,6 +87,10 @@ def test_the_same_source_gives_the_same_trace() -> None:
     ("text", "message"),
     [
         ("", "is empty; allowed: a trace of Mahimahi, or CSV with the header time_s,rate_bps"),
+        (
+            f"1\n{'9' * 5000}\n",
+            f"line 2 is '{'9' * 40}...'; allowed: whole milliseconds, or time_s,rate_bps in the first",
+        ),
         ("1\ntwo\n", "line 2 is 'two'; allowed: whole milliseconds, or time_s,rate_bps in the first line"),
         ("5\n4\n", "times from 5 to 4 ms; allowed: times that never fall"),
         ("0\n", "times from 0 to 0 ms; allowed: times that never fall, and end above 0"),
