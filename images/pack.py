@@ -30,6 +30,8 @@ from images.errors import ImageError
 from images.run import TELL_S, Say
 
 ABOUT = "pack.json"
+_UNPACKING = ".unpacking-"
+"""How the folder begins into which a process unpacks; its number follows."""
 _ONLY_FOR_BUILDS = ("build-roots", "fetched")
 _ROOTS = ("rootfs", "roots")
 """Kinds of entries with a folder `root`, in which links are meant for the guest."""
@@ -116,7 +118,8 @@ def unpack(store: Store, say: Say, file: Path) -> Contents:
     """
     say(f"unpacking {file} (SHA-256 {file_digest(file)})")
     store.root.mkdir(parents=True, exist_ok=True)
-    place = Path(tempfile.mkdtemp(dir=store.root, prefix=".unpacking-"))
+    _remove_left(store.root)
+    place = Path(tempfile.mkdtemp(dir=store.root, prefix=f"{_UNPACKING}{os.getpid()}-"))
     try:
         with file.open("rb") as stream, tars.opened_xz(stream) as archive:
             members = tars.Budget().members(archive)
@@ -131,6 +134,13 @@ def unpack(store: Store, say: Say, file: Path) -> Contents:
     finally:
         remove(place)
     return about
+
+
+def _remove_left(root: Path) -> None:
+    """Remove what killed calls left, which may be half a gigabyte each."""
+    for left in root.glob(f"{_UNPACKING}*-*"):
+        if not Path("/proc", left.name.removeprefix(_UNPACKING).partition("-")[0]).exists():
+            remove(left)
 
 
 def _plain(root: Path, member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -10,6 +10,7 @@ import json
 import lzma
 import os
 import shutil
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +62,19 @@ def test_a_pack_holds_what_was_asked_for_and_comes_back_as_it_was(tmp_path: Path
     assert first_difference(here) is None
     program = (here / "root" / "bin" / "program").stat()
     assert (program.st_mtime, program.st_mode & 0o7777) == (1_000_000_000, 0o755)
+
+
+def test_what_a_killed_call_unpacked_is_removed(tmp_path: Path) -> None:
+    store = Store(tmp_path / "one", _quiet)
+    store.ensure("rootfs", DIGEST, _build)
+    pack.pack(store, _quiet, [], [], tmp_path / "pack")
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    dead, alive = (tmp_path / f"two/.unpacking-{pid}-x" for pid in (ended.pid, os.getppid()))
+    for left in (dead, alive):
+        _build(left / "rootfs")
+    pack.unpack(Store(tmp_path / "two", _quiet), _quiet, tmp_path / "pack")
+    assert (dead.exists(), alive.exists()) == (False, True)
 
 
 def test_an_entry_that_the_store_has_is_left_alone(tmp_path: Path) -> None:
