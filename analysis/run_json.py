@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from scenarios.run_files import FORMAT
 
 NS: Final = 1_000_000_000
 OTHER: Final = "other"  # an implementation that belongs to no known family
-PAYLOAD_BYTES: Final = 1448  # of a full packet, after the headers of IP and TCP with timestamps
+PAYLOAD_BYTES: Final = {4: 1448, 6: 1428}  # of a full packet, after the headers of IP and TCP with timestamps
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Flow:
     start_s: float
     bytes: int | None  # to deliver; None: without end
     params: dict[str, Any]
-    address: int
+    address: IPv4Address | IPv6Address
     port: int
     backward: bool  # whether its data goes from the d side to the s side
     receiver_implementation: str | None = None  # where it is not the sender's
@@ -65,6 +65,7 @@ class Settings:
     destinations: IPv4Network | IPv6Network  # where packets through the bottleneck are bound for
     captures: tuple[str, ...]
     keep_captures: bool
+    ip: int  # its version
     origin_ns: int
     provenance: dict[str, Any]
 
@@ -110,6 +111,7 @@ def load(folder: Path) -> Settings:
         destinations=_destinations(document),
         captures=tuple(str(name) for name in document.get("captures", list)),
         keep_captures=document.get("keep_captures", bool),
+        ip=document.maybe("ip", int) or 4,
         origin_ns=document.get("origin_ns", int),
         provenance=document.maybe("provenance", dict) or {},
     )
@@ -163,9 +165,9 @@ def _destinations(document: Fields) -> IPv4Network | IPv6Network:
         raise queue.error(queue.name("destinations"), text, "a network of IPv4 or IPv6") from None
 
 
-def _address(flow: Fields, field: str) -> int:
+def _address(flow: Fields, field: str) -> IPv4Address | IPv6Address:
     text = flow.get(field, str)
     try:
-        return int(IPv4Address(text))
+        return ip_address(text)
     except ValueError:
-        raise flow.error(flow.name(field), text, "an IPv4 address") from None
+        raise flow.error(flow.name(field), text, "an address of IPv4 or IPv6") from None

@@ -18,9 +18,11 @@ from topologies import by_name
 from topologies.description import Network, TopologyError
 from topologies.links.base import Bottleneck
 from topologies.links.queues import QUEUES, QueueKind
+from topologies.pairs import IPV4, IPV6
 
 MOST_RATE_ERROR = 0.0001
 _LEAST_BUFFER_US = 5
+LEAST_IPV6_MTU_BYTES = 1280
 
 MOST_DRAWN_EVENTS = 100_000
 """Per entry and run, on average. Each event starts processes, which take some 10 ms of processor time."""
@@ -148,6 +150,13 @@ def _flow_problems(
             if told["params"] != flow["params"] and any("sysctl" in parameter for parameter in declared.values()):
                 found = f"not those of flow {told['name']!r}, which also sends from {flow['from']}"
                 yield document.problem((*path, "params"), found, "one set per sending host, or another host")
+            version = filled.get("ip", IPV4)
+            for name in sorted(implementations.used_by([flow])):
+                if not implementations.can_talk_over(known[name], version):
+                    found = f"found {name!r}, which cannot talk over IPv{version}"
+                    able = implementations.programs_over(known, version)
+                    allowed = f"with ip {version}, all of kind kernel-tcp{''.join(f', {other}' for other in able)}"
+                    yield document.problem((*path, "implementation"), found, allowed)
             if why := implementations.mismatch(*sides):
                 allowed = "implementations that can play their sides, of one kind, transport and application"
                 yield document.problem((*path, "implementation"), why, allowed)
@@ -287,6 +296,11 @@ def _event_problems(document: Document, filled: dict[str, Any], network: Network
         if event["on"] == "path":
             missing = [direction for direction, places in network.delays.items() if not places]
             allowed = " or ".join(network.delays.keys() - missing)
+            for direction, length in event.get("mtu", {}).items():
+                if filled.get("ip", IPV4) == IPV6 and parse(length, "bytes") < LEAST_IPV6_MTU_BYTES:
+                    found = f"found {length!r} with ip 6"
+                    allowed = f"{LEAST_IPV6_MTU_BYTES}B or more, as of every link that carries IPv6 (RFC 8200)"
+                    yield document.problem((*path, "mtu", direction), found, allowed)
             for field, direction in itertools.product(sorted(changed & set(fields)), missing):
                 if isinstance(event[field], dict) and direction in event[field]:
                     yield document.problem((*path, field, direction), "no direction of its paths", allowed)

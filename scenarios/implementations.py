@@ -14,6 +14,7 @@ from scenarios.homes import DESCRIPTION
 from scenarios.load import Document
 from scenarios.names import KINDS
 from scenarios.units import QUANTITIES, UnitError
+from topologies.pairs import IPV4
 
 IMPLEMENTATIONS = Path(__file__).parents[1] / "images" / "implementations"
 VERSION = "@"
@@ -198,6 +199,17 @@ def mismatch(sender: Implementation, receiver: Implementation) -> str | None:
         if sent != received:
             return f"their {field} differs: {sent} and {received}"
     return None
+
+
+def can_talk_over(about: Implementation, version: int) -> bool:
+    """Tell whether an implementation can have flows over a version of IP, 4 or 6."""
+    return about["kind"] == "kernel-tcp" or version in about.get("ip", [IPV4])
+
+
+def programs_over(everything: Mapping[str, Implementation], version: int) -> list[str]:
+    """Return the names of the programs that can have flows over a version of IP."""
+    programs = (name for name, about in everything.items() if about["kind"] == "program")
+    return sorted(name for name in programs if can_talk_over(everything[name], version))
 
 
 def line_of(name: str) -> list[str]:

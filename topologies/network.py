@@ -24,10 +24,17 @@ from mininet.util import errRun
 from topologies.batch import Batch, entered
 from topologies.links import Shaping, changed, shaping, tc
 from topologies.links.base import Bottleneck, Parts
+from topologies.pairs import IPV6, Addresses, like
 
 _SIOCETHTOOL = 0x8946
 # ethtool's set commands for segmentation and receive offloads (include/uapi/linux/ethtool.h)
 _ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO = 0x1F, 0x24, 0x2C
+
+# Guests boot without IPv6. A network that has it sends nothing by itself: no address but the given ones, no
+# neighbours to be found, and no groups to be reported.
+_IPV6_SYSCTLS = {"net/ipv6/conf/all/disable_ipv6": "0", "net/ipv6/conf/default/addr_gen_mode": "1"}
+_IPV6_FORWARDING = "net/ipv6/conf/all/forwarding"
+_SILENT = " arp off multicast off"
 
 
 def set_sysctl(namespace: int | None, name: str, value: str) -> None:
@@ -140,7 +147,8 @@ class Router(BatchNode):
     def set_mtu(self, host: str, interface: str, mtu_bytes: int) -> None:
         """Set the MTU of the way to a host. The interface keeps its own, or it would drop what is longer on arrival."""
         batch = Batch()
-        batch.ip(self.namespace, self.name, f"route replace {host}/32 dev {interface} mtu {mtu_bytes}")
+        way = like(host).alone(host)
+        batch.ip(self.namespace, self.name, f"route replace {way} dev {interface} mtu {mtu_bytes}")
         batch.run()
 
 
@@ -152,11 +160,17 @@ class BatchIntf(Intf):  # type: ignore[misc]
         addresses: list[str] | None = None,
         neighbours: list[tuple[str, str]] | None = None,
         egress: Shaping | None = None,
+        silent: bool = False,
         **_params: Any,
     ) -> dict[str, Any]:
-        """Set addresses like ``10.0.1.1/24`` and (IP, MAC) neighbours, permanent so that no ARP disturbs a run."""
+        """Set addresses like ``10.0.1.1/24`` and (IP, MAC) neighbours, permanent so that no ARP disturbs a run.
+
+        With `silent`, IPv6 asks and reports nothing there, either.
+        """
         node: BatchNode = self.node
         self.egress: Any = egress
+        if silent:
+            self.batch_ip(f"link set {self.name}{_SILENT}")
         for address in addresses or []:
             self.batch_ip(f"address add {address} dev {self.name}")
             self.ip, self.prefixLen = address.split("/")
@@ -311,7 +325,16 @@ class DescribedTopo(Topo):  # type: ignore[misc]
                 options = how.pop("route_options")
                 self.addHost(name, routes=[f"{route} {options}".strip() for route in node["routes"]], **how)
         for ends in network["links"]:
-            self.addLink(*(end["node"] for end in ends), **_link_options(*ends))
+            options = _link_options(*ends)
+            if addresses_of(network).version == IPV6:
+                for number in (1, 2):
+                    options[f"params{number}"]["silent"] = True
+            self.addLink(*(end["node"] for end in ends), **options)
+
+
+def addresses_of(network: Mapping[str, Any]) -> Addresses:
+    """Return the addresses of a described network, whose hosts have them all of one version of IP."""
+    return like(next(node["address"] for node in network["nodes"].values() if node["address"]))
 
 
 def _link_options(*ends: Mapping[str, Any]) -> dict[str, Any]:
@@ -337,6 +360,7 @@ class BatchMininet(Mininet):  # type: ignore[misc]
     ) -> None:
         self.configuration = Batch()
         self.sysctls = sysctls
+        self.addresses = addresses_of(network)
         topo = DescribedTopo(network, hosts)
         for name, value in sysctls.items():
             set_sysctl(None, name, value)
@@ -348,7 +372,8 @@ class BatchMininet(Mininet):  # type: ignore[misc]
 
     def addHost(self, name: str, cls: Any = None, **params: Any) -> Any:  # noqa: N802  Mininet's name
         """Like Mininet's; nodes share this network's batch and sysctls."""
-        params["sysctls"] = {**self.sysctls, **params.get("sysctls", {})}
+        own = _IPV6_SYSCTLS if self.addresses.version == IPV6 else {}
+        params["sysctls"] = {**self.sysctls, **own, **params.get("sysctls", {})}
         return super().addHost(name, cls, configuration=self.configuration, **params)
 
     def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:  # noqa: N802  Mininet's name
@@ -360,6 +385,9 @@ class BatchMininet(Mininet):  # type: ignore[misc]
         super().build()
         self.configuration.run()
         for node in self.hosts:
+            if isinstance(node, Router) and self.addresses.version == IPV6:
+                # earlier, its interfaces would report a group of routers
+                node.set_sysctl(_IPV6_FORWARDING, "1")
             for intf in node.intfList():
                 intf.disable_offloads()
 

@@ -4,13 +4,17 @@ import math
 from typing import Any
 
 from topologies.packets import packet_ns
+from topologies.pairs import Addresses
 
-HELLO_BYTES = 28
-"""Size of the first packet of the probe: an IP and a UDP header."""
-
+_UDP_HEADER_BYTES = 8
 _TRAIN_PKTS = 20
 _SHORT_WAIT_NS = 4_000_000  # CAKE may drop a packet at once that waits longer than its target of 5 ms
 _LEAST_TRAIN_NS = 4_000_000  # much more than a system call of 256 ns and the limiter's bucket
+
+
+def hello_bytes(addresses: Addresses) -> int:
+    """Return the size of the first packet of the probe: an IP and a UDP header."""
+    return addresses.header_bytes + _UDP_HEADER_BYTES
 
 
 def train_pkts(bottleneck: dict[str, Any]) -> int:

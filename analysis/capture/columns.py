@@ -5,7 +5,6 @@ Where each host has both taps, `sender` has the packets of the flows that it sen
 
 from collections.abc import Iterator
 from contextlib import suppress
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,9 @@ from polars.io.plugins import register_io_source
 
 from analysis import run_json
 from analysis.capture import packed, pcap
+from analysis.capture.addresses import Addresses
 from analysis.capture.owners import Owners
+from analysis.capture.pcap import Capture
 from analysis.errors import BadInputError
 from analysis.run_json import Flow, Settings
 from analysis.tables.of_run import CWND, PACKETS, QUEUE, QUEUE_BACKWARD, UTP
@@ -83,14 +84,14 @@ def _write_packets(run: Settings, captures: list[Path], target: Path) -> list[st
         raise BadInputError(
             f"{run.folder / 'pcap'}: no capture of {', '.join(missing)}, which run.json asks for, and no earlier table"
         )
-    owners = Owners(run.flows)
+    owners = Owners(run.flows, Addresses(run.ip))
     truncated: list[Path] = []
     utp_pkts = 0
 
     def packets() -> Iterator[pl.DataFrame]:
         nonlocal utp_pkts
         for path in captures:
-            for chunk in pcap.read_chunks(path):
+            for chunk in chunks(path, owners.addresses):
                 if chunk.truncated:
                     truncated.append(path)
                 utp_pkts += int(np.count_nonzero(chunk.packets["utp_header_bytes"]))
@@ -99,7 +100,7 @@ def _write_packets(run: Settings, captures: list[Path], target: Path) -> list[st
     def utp() -> Iterator[pl.DataFrame]:
         before = 0  # rows of earlier chunks
         for path in captures if utp_pkts else []:
-            for chunk in pcap.read_chunks(path):
+            for chunk in chunks(path, owners.addresses):
                 ip = chunk.packets.filter(OF_IP).with_row_index("packet", before)
                 before += len(ip)
                 yield _of_utp(ip)
@@ -107,6 +108,20 @@ def _write_packets(run: Settings, captures: list[Path], target: Path) -> list[st
     _sink(packets(), PACKETS, target)
     _sink(utp(), UTP, target)
     return [f"{path}: omits the last packet, which is cut off" for path in truncated]
+
+
+def chunks(path: Path, addresses: Addresses) -> Iterator[Capture]:
+    """Read a capture, some packets at a time; those of the other version of IP are as those of none."""
+    if addresses.version == 4:
+        yield from pcap.read_chunks(path)
+        return
+    for wide, truncated, left_out in pcap.read_wide(path):
+        if left_out:
+            raise BadInputError(f"{path}: {left_out[0]}")
+        packets = {name: wide[name] for name in pcap.COLUMNS}
+        packets |= {end: addresses.numbers(wide[f"{end}6"]) for end in ("src", "dst")}
+        packets["ip_length"] = np.where(wide["ip_version"] == addresses.version, wide["ip_length"], np.uint32(0))
+        yield Capture(pl.DataFrame(packets), truncated)
 
 
 def _sink(parts: Iterator[pl.DataFrame], table: Table, target: Path) -> None:
@@ -138,7 +153,7 @@ def labelled(packets: pl.DataFrame, path: Path, run: Settings, owners: Owners) -
         .with_columns(
             pl.col("time_ns") - run.origin_ns,
             pl.col("ip_length", "payload_bytes").cast(pl.UInt16),  # hosts of runs cut nothing up behind their taps
-            *(_as_text(packets[end]) for end in ("src", "dst")),
+            *(_as_text(packets[end], owners.addresses) for end in ("src", "dst")),
             pl.lit(tap, pl.Categorical).alias("tap"),
             pl.lit(interface, pl.Categorical).alias("interface"),
             flow,
@@ -148,11 +163,11 @@ def labelled(packets: pl.DataFrame, path: Path, run: Settings, owners: Owners) -
     )
 
 
-def _as_text(addresses: pl.Series) -> pl.Series:
+def _as_text(ends: pl.Series, addresses: Addresses) -> pl.Series:
     """Write addresses as people do; there are few different ones."""
-    different = addresses.unique().sort()
-    texts = pl.Series(addresses.name, [str(IPv4Address(address)) for address in different], pl.Categorical)
-    return texts.gather(different.search_sorted(addresses))
+    different = ends.unique().sort()
+    texts = pl.Series(ends.name, addresses.texts(different.to_numpy()), pl.Categorical)
+    return texts.gather(different.search_sorted(ends))
 
 
 def _of_utp(packets: pl.DataFrame) -> pl.DataFrame:

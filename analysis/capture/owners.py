@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from analysis.capture.addresses import Addresses
 from analysis.run_json import Flow
 
 STRANGER: Final = -1
@@ -20,11 +21,13 @@ class Owners:
     its receiver's address and a port from which its own port was asked before.
     """
 
-    def __init__(self, flows: Sequence[Flow]) -> None:
+    def __init__(self, flows: Sequence[Flow], addresses: Addresses) -> None:
         self._names = pl.Series("flow", [*(flow.name for flow in flows), None], pl.Categorical)
         self._of_port = np.full(1 << 16, STRANGER, np.int16)
         self._of_port[[flow.port for flow in flows]] = np.arange(len(flows))
-        self._addresses = np.array([*(flow.address for flow in flows), 0], np.uint32)  # the last: of strangers
+        self.addresses = addresses
+        numbers = (addresses.number(flow.address) for flow in flows)
+        self._addresses = np.array([*numbers, 0], np.uint32)  # the last: of strangers
         # addresses and UDP ports that asked, sorted, and which flows they asked for; no end is as great as the last
         self._asking = np.array([np.iinfo(np.uint64).max], np.uint64)
         self._asked = np.array([STRANGER], np.int16)

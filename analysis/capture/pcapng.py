@@ -17,6 +17,7 @@ import polars as pl
 
 from analysis import bottleneck, run_json
 from analysis.capture import columns, packed, pcap
+from analysis.capture.addresses import Addresses
 from analysis.capture.owners import Owners
 from analysis.documents import Fields, read_made
 from analysis.errors import BadInputError
@@ -106,11 +107,12 @@ def _happened(run: Settings, folder: Path) -> Iterator[tuple[int, str]]:
 
 def _dropped(run: Settings, captures: list[Path]) -> dict[tuple[int, int], list[str]]:
     """Find the packets that came to the bottleneck and did not leave it, by place and number."""
-    owners = Owners(run.flows)
+    owners = Owners(run.flows, Addresses(run.ip))
     tables = []
     for place, path in enumerate(captures):
         if _along(path) in (1, 2):
-            packets = pcap.read(path).packets.with_row_index("number")
+            chunks = columns.chunks(path, owners.addresses)
+            packets = pl.concat([chunk.packets for chunk in chunks]).with_row_index("number")
             tables.append(columns.labelled(packets, path, run, owners).with_columns(place=pl.lit(place)))
     passed = pl.concat(tables) if tables else pl.DataFrame()
     if not tables or set(passed["tap"].unique()) != {"bottleneck-in", "bottleneck-out"}:

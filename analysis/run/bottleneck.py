@@ -27,7 +27,7 @@ class BottleneckWords(RunFolder):
         Without a capture there: bytes acknowledged, as full packets.
         """
         if "bottleneck-out" not in self.settings.captures:
-            acked = self.traced(flow, "bytes_acked", PACKET_BYTES / PAYLOAD_BYTES)
+            acked = self.traced(flow, "bytes_acked", PACKET_BYTES / PAYLOAD_BYTES[self.settings.ip])
             before, after = acked.sampled(np.array(self.interval_ns(t0, t1)) / NS)
             return round(float(after - before))
         return self._delivered(flow).bytes(*self.interval_ns(t0, t1))
@@ -42,7 +42,7 @@ class BottleneckWords(RunFolder):
         """Rate of a flow behind the bottleneck in bins of `step` seconds, bit/s of IP packets."""
         edges = np.arange(0.0, self.ends_s + step / 2, step)
         if "bottleneck-out" not in self.settings.captures:
-            acked = self.traced(flow, "bytes_acked", PACKET_BYTES / PAYLOAD_BYTES)
+            acked = self.traced(flow, "bytes_acked", PACKET_BYTES / PAYLOAD_BYTES[self.settings.ip])
             return Series(edges[:-1], np.diff(acked.sampled(edges)) * 8 / step, self.ends_s)
         return Series(edges[:-1], self._delivered(flow).binned(edges) * 8 / step, self.ends_s)
 

@@ -70,6 +70,7 @@ FIELDS: Final = {
         Field("seed", "whole number", "the seed"),
         Field("title", "text", "the scenario's title"),
         Field("topology", "fields", "the scenario's topology", below=True),
+        Field("ip", "whole number", "the version of IP, 4 or 6; not there: 4"),
         Field("bottleneck", "fields", "rate (`_bps`), buffer and queue of the bottleneck", below=True),
         Field(
             "backward_bottleneck", "fields or null", "the same of the reverse path; null without a limit", below=True

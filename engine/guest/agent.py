@@ -83,7 +83,7 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     }
     outcome["counters"] = {"interfaces": counters, "queues": queued}
     if cards:
-        refused = {host: audit.refused_datagrams(net[host].namespace) for host in cards}
+        refused = {host: audit.refused_datagrams(net, host) for host in cards}
         outcome["counters"]["cards"] = {
             host: queued.pop(host) | {"refused_datagrams": count} for host, count in refused.items()
         }

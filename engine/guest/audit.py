@@ -11,24 +11,16 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from topologies.batch import entered
-from topologies.pairs import HOST_ADDRESS, HOST_MASK
+from topologies.pairs import IPV4, IPV6, SOURCE, Addresses, of_version
 
 Counters = dict[str, dict[str, int]]
 
-_ETH_P_ALL, _ETH_P_IP, _HEADERS_BYTES = 3, 0x800, 14 + 60 + 4
+_ETH_P_ALL, _HEADERS_BYTES = 3, 14 + 60 + 4
 _SO_ATTACH_FILTER, _SOL_PACKET, _PACKET_IGNORE_OUTGOING = 26, 263, 23
-# classic BPF (linux/bpf_common.h): accept all packets except IPv4 to the addresses of hosts
-_FILTER = (
-    (0x28, 0, 0, 12),  # ldh [12]: EtherType
-    (0x15, 0, 3, _ETH_P_IP),  # jeq, else accept
-    (0x20, 0, 0, 30),  # ld [30]: destination
-    (0x54, 0, 0, HOST_MASK),  # and
-    (0x15, 1, 0, HOST_ADDRESS),  # jeq: drop
-    (0x06, 0, 0, 0xFFFF),  # ret: accept
-    (0x06, 0, 0, 0),  # ret: drop
-)
-_LEAST_HEADERS_BYTES = 14 + 20 + 8  # of a packet with data: Ethernet, IP, UDP
-_MULTICAST = 0xE  # the upper half of an address's first byte
+_LEAST_HEADERS_BYTES = 14 + 20 + 8  # of a packet with data: Ethernet, IPv4, UDP
+_VERSIONS = [of_version(version) for version in (IPV4, IPV6)]
+_DESTINATION = {4: slice(30, 34), 6: slice(38, 54)}
+_MULTICAST = {4: range(0xE0, 0xF0), 6: (0xFF,)}  # an address's first byte
 _MOST_NAMED = 3
 
 
@@ -124,7 +116,7 @@ def check_queues(
     for name, place in queues.items():
         router, interface, queue = net[place["node"]], place["interface"], counted[name]
         offered = sum(counters[arrival]["received_pkts"] for arrival in place["arrivals"]) + _icmp_pkts(
-            router.namespace
+            net, place["node"]
         )
         for departure in place["departures"]:
             shaping = router.nameToIntf[departure].read_shaping()
@@ -140,20 +132,26 @@ def check_queues(
             raise AuditError(f"audit: the queue sent {sent} packets, {interface} {counters[interface]['sent_pkts']}")
 
 
-def _icmp_pkts(namespace: int | None) -> int:
+def _icmp_pkts(net: Any, router: str) -> int:
     """Return how many ICMP packets a router has sent: about the MTU of one direction, so all in the other one."""
-    return counted(namespace, "Icmp:", "OutMsgs")
+    return counted(net, router, "Icmp", "OutMsgs")
 
 
-def refused_datagrams(namespace: int | None) -> int:
+def refused_datagrams(net: Any, host: str) -> int:
     """Return how many datagrams a host's kernel did not take from programs, since the socket's buffer was full."""
-    return counted(namespace, "Udp:", "SndbufErrors")
+    return counted(net, host, "Udp", "SndbufErrors")
 
 
-def counted(namespace: int | None, protocol: str, what: str) -> int:
-    """Return a counter of a host's kernel, such as InDatagrams of Udp: (RFC 4113; /proc/net/snmp)."""
-    with entered(namespace), open("/proc/thread-self/net/snmp") as file:
-        names, values = (line.split() for line in file if line.startswith(protocol))
+def counted(net: Any, node: str, protocol: str, what: str) -> int:
+    """Return a counter of a node's kernel over the network's version of IP, such as InDatagrams of Udp.
+
+    The kernel counts TCP for both versions together (RFC 4022, 4113, 4293; /proc/net/snmp and snmp6).
+    """
+    if net.addresses.version == IPV6 and protocol != "Tcp":
+        with entered(net[node].namespace), open("/proc/thread-self/net/snmp6") as file:
+            return next(int(value) for name, value in map(str.split, file) if name == f"{protocol}6{what}")
+    with entered(net[node].namespace), open("/proc/thread-self/net/snmp") as file:
+        names, values = (line.split() for line in file if line.startswith(f"{protocol}:"))
     return int(values[names.index(what)])
 
 
@@ -213,7 +211,8 @@ def check_mtus(net: Any, changes: Iterable[dict[str, Any]], when: str) -> None:
     """
     for change in changes:
         if "mtu_bytes" in change:
-            words = ["ip", "-json", "route", "show", "exact", change["to"]]
+            family = ["-6"] if net.addresses.version == IPV6 else []
+            words = ["ip", *family, "-json", "route", "show", "exact", change["to"]]
             with entered(net[change["node"]].namespace):
                 [route] = json.loads(subprocess.check_output(words))
             mtu_bytes = {name: value for metric in route.get("metrics", ()) for name, value in metric.items()}.get(
@@ -300,8 +299,9 @@ class Strangers:
 
     def __init__(self, net: Any, entrances: Iterable[dict[str, str]]) -> None:
         self._sockets = []
-        code = array.array("B", b"".join(struct.pack("HBBI", *instruction) for instruction in _FILTER))
-        program = struct.pack("HP", len(_FILTER), code.buffer_info()[0])
+        instructions = _filter(net.addresses)
+        code = array.array("B", b"".join(struct.pack("HBBI", *instruction) for instruction in instructions))
+        program = struct.pack("HP", len(instructions), code.buffer_info()[0])
         for entrance in entrances:
             with entered(net[entrance["node"]].namespace):
                 # with protocol 0 nothing arrives before filter and interface are set
@@ -324,13 +324,31 @@ class Strangers:
         return f"; not for a host of the scenario: {', '.join(named)}{f' and {more} others' * bool(more)}" * bool(named)
 
 
+def _filter(known: Addresses) -> list[tuple[int, int, int, int]]:
+    """Return classic BPF (linux/bpf_common.h) that accepts all packets except those to the addresses of hosts."""
+    host, mask = (known.packed(address) for address in (known.host(SOURCE, 0), known.host_mask))
+    words = [struct.unpack_from(f"!{len(part) // 4}I", part) for part in (mask, host)]
+    begins = _DESTINATION[known.version].start
+    accept = 3 * len(words[0]) + 1  # so many instructions further on
+    code = [(0x28, 0, 0, 12), (0x15, 0, accept, known.ether_type)]  # ldh [12], the EtherType; jeq, else accept
+    for place, (bits, same) in enumerate(zip(*words, strict=True)):
+        accept -= 3
+        code += [(0x20, 0, 0, begins + 4 * place), (0x54, 0, 0, bits), (0x15, 0, accept, same)]  # ld; and; jeq
+    return [*code, (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFF)]  # ret: drop; ret: accept
+
+
 def _words(frame: bytes) -> str:
     (ether_type,) = struct.unpack_from("!H", frame, 12)
-    if ether_type != _ETH_P_IP:
+    known = next((known for known in _VERSIONS if known.ether_type == ether_type), None)
+    if known is None:
         return f"of EtherType {ether_type:#06x}"
-    destination = socket.inet_ntoa(frame[30:34])
-    kind = " (multicast)" if frame[30] >> 4 == _MULTICAST else ""
-    protocol, ports = frame[23], frame[14 + 4 * (frame[14] & 0xF) :]
-    name = {1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP"}.get(protocol, f"IP protocol {protocol}")
+    address = frame[_DESTINATION[known.version]]
+    destination = socket.inet_ntop(known.family, address)
+    kind = " (multicast)" if address[0] in _MULTICAST[known.version] else ""
+    if known.version == IPV6:
+        protocol, ports = frame[20], frame[14 + known.header_bytes :]
+    else:
+        protocol, ports = frame[23], frame[14 + 4 * (frame[14] & 0xF) :]
+    name = {1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP", 58: "ICMPv6"}.get(protocol, f"IP protocol {protocol}")
     port = f" port {struct.unpack_from('!H', ports, 2)[0]}" if name in ("TCP", "UDP") and len(ports) >= 4 else ""
     return f"to {destination}{kind}, {name}{port}"

@@ -2,8 +2,8 @@
 /*
  * Bulk TCP endpoint with few system calls per megabyte: in a guest, a call costs several times as much as a packet.
  *
- *   bulk receive PORT BUFFER_BYTES [CONTROL]
- *       accepts one connection, discards the data and prints how many bytes came; SIGTERM ends it. With BUFFER_BYTES 0
+ *   bulk receive 4|6 PORT BUFFER_BYTES [CONTROL]
+ *       accepts one connection over this version of IP, discards the data and prints how many bytes came; SIGTERM ends it. With BUFFER_BYTES 0
  *       the kernel sizes the buffer by tcp_rmem. With CONTROL the connection has that congestion control from its first
  *       segment on, which decides how it echoes marks
  *   bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE
@@ -87,17 +87,39 @@ static int choose_control(int socket, const char *control)
 	return 127;
 }
 
-static int receive(int port, int buffer, const char *control)
+/* an address of either version of IP; its length is 0 for what is none */
+struct end {
+	struct sockaddr_storage address;
+	socklen_t length;
+};
+
+static struct end end_of(int family, const char *text, int port)
+{
+	struct end end = {.address.ss_family = family};
+	struct sockaddr_in *four = (struct sockaddr_in *)&end.address;
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&end.address;
+
+	if (family == AF_INET6) {
+		six->sin6_port = htons(port);
+		end.length = inet_pton(family, text, &six->sin6_addr) == 1 ? sizeof(*six) : 0;
+	} else {
+		four->sin_port = htons(port);
+		end.length = inet_pton(family, text, &four->sin_addr) == 1 ? sizeof(*four) : 0;
+	}
+	return end;
+}
+
+static int receive(int family, int port, int buffer, const char *control)
 {
 	const struct sigaction on_end = {.sa_handler = end_receiver};
 	const int one = 1, low_water = LOW_WATER_BYTES;
-	const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+	const struct end here = end_of(family, family == AF_INET6 ? "::" : "0.0.0.0", port);
 	unsigned long long received = 0;
-	ssize_t got;
+	ssize_t got = 0;
 	int listener, connection;
 
 	sigaction(SIGTERM, &on_end, NULL);
-	listener = socket(AF_INET, SOCK_STREAM, 0);
+	listener = socket(family, SOCK_STREAM, 0);
 	if (listener < 0)
 		die("socket");
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -105,7 +127,7 @@ static int receive(int port, int buffer, const char *control)
 		die("receive buffer");
 	if (control && choose_control(listener, control))
 		return 127;
-	if (bind(listener, (const struct sockaddr *)&address, sizeof(address)) || listen(listener, 1))
+	if (bind(listener, (const struct sockaddr *)&here.address, here.length) || listen(listener, 1))
 		die("listen");
 	connection = accept(listener, NULL, NULL);
 	if (connection < 0 && !ended)
@@ -216,7 +238,8 @@ static void send_bytes(unsigned long long bytes)
 
 static int send_flow(char **argv)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(number(argv[1], "PORT"))};
+	const int family = strchr(argv[0], ':') ? AF_INET6 : AF_INET;
+	const struct end there = end_of(family, argv[0], number(argv[1], "PORT"));
 	const char *control = argv[2];
 	const long long bytes = number(argv[3], "BYTES");
 	const long long start_ns = number(argv[4], "START_NS"), stop_ns = number(argv[5], "STOP_NS");
@@ -226,11 +249,11 @@ static int send_flow(char **argv)
 	struct timespec now;
 	pthread_t sampler;
 
-	if (inet_pton(AF_INET, argv[0], &address.sin_addr) != 1) {
-		fprintf(stderr, "bulk: ADDRESS: not an IPv4 address: %s\n", argv[0]);
+	if (!there.length) {
+		fprintf(stderr, "bulk: ADDRESS: not an address of IP: %s\n", argv[0]);
 		return 127;
 	}
-	flow_socket = socket(AF_INET, SOCK_STREAM, 0);
+	flow_socket = socket(family, SOCK_STREAM, 0);
 	if (flow_socket < 0)
 		die("socket");
 	if (choose_control(flow_socket, control))
@@ -244,7 +267,7 @@ static int send_flow(char **argv)
 	signal(SIGTERM, stop_flow);
 
 	sleep_until(start_ns);
-	if (connect(flow_socket, (const struct sockaddr *)&address, sizeof(address)))
+	if (connect(flow_socket, (const struct sockaddr *)&there.address, there.length))
 		die("connect");
 	connected = 1;
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -267,11 +290,12 @@ static int send_flow(char **argv)
 
 int main(int argc, char **argv)
 {
-	if ((argc == 4 || argc == 5) && strcmp(argv[1], "receive") == 0)
-		return receive(number(argv[2], "PORT"), number(argv[3], "BUFFER_BYTES"), argv[4]);
+	if ((argc == 5 || argc == 6) && strcmp(argv[1], "receive") == 0)
+		return receive(strcmp(argv[2], "6") ? AF_INET : AF_INET6, number(argv[3], "PORT"),
+			       number(argv[4], "BUFFER_BYTES"), argv[5]);
 	if (argc == 11 && strcmp(argv[1], "send") == 0)
 		return send_flow(argv + 2);
-	fprintf(stderr, "usage: bulk receive PORT BUFFER_BYTES [CONTROL]\n"
+	fprintf(stderr, "usage: bulk receive 4|6 PORT BUFFER_BYTES [CONTROL]\n"
 			"       bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE\n");
 	return 127;
 }

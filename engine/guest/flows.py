@@ -78,7 +78,7 @@ class Flows:
             about = run["implementations"][flow["implementation"]]
             kind, transport = about["kind"], about.get("transport", "tcp")
             if transport != "tcp":
-                self._datagrams[flow["to"]] = _datagrams(net[flow["to"]].namespace)
+                self._datagrams[flow["to"]] = _datagrams(net, flow["to"])
             for role, place, other in (("receiver", "to", "from"), ("sender", "from", "to")):
                 log = f"{results}/logs/{flow['name']}.{role}"
                 peer = flow[f"{other}_address"]
@@ -143,26 +143,24 @@ class Flows:
 
     def _nothing_came(self, receiver: Endpoint) -> str:
         """Say of a receiver without a byte what its host's kernel saw, which does not know the connections of uTP."""
-        host = receiver.flow["to"]
-        namespace = self._net[host].namespace
+        net, host = self._net, receiver.flow["to"]
         if receiver.transport != "tcp":
-            came = _datagrams(namespace) - self._datagrams[host]
-            lost = counted(namespace, "Udp:", "NoPorts")
+            came = _datagrams(net, host) - self._datagrams[host]
+            lost = counted(net, host, "Udp", "NoPorts")
             ignored = f", and to ports at which nothing listened: {lost}" if lost else ""
             return f"its receiver got no byte; datagrams that came to its host: {came}{ignored}"
-        if counted(namespace, "Tcp:", "PassiveOpens"):
+        if counted(net, host, "Tcp", "PassiveOpens"):
             return "its receiver got no byte, though its host accepted a connection"
-        tries = counted(self._net[receiver.flow["from"]].namespace, "Tcp:", "ActiveOpens")
+        tries = counted(net, receiver.flow["from"], "Tcp", "ActiveOpens")
         return f"never connected: its receiver got no byte; connections that its sender's host tried to open: {tries}"
 
     def _unheard(self, sender: Endpoint) -> str:
         """Say of a sender that did not end well that nothing listened for it, and where something else did."""
         host, port = sender.flow["to"], sender.flow["port"]
-        namespace = self._net[host].namespace
-        if sender.transport == "tcp" and counted(namespace, "Tcp:", "PassiveOpens"):
+        if sender.transport == "tcp" and counted(self._net, host, "Tcp", "PassiveOpens"):
             return ""  # a receiver need not listen any longer
         protocol = "tcp" if sender.transport == "tcp" else "udp"
-        heard, elsewhere = listening(namespace, protocol, port)
+        heard, elsewhere = listening(self._net[host].namespace, protocol, port)
         if heard:
             return ""
         but = f", but something at {', '.join(elsewhere)}" if elsewhere else ""
@@ -233,5 +231,5 @@ def _last_lines(path: str) -> str:
     return f": {end}" if end else ""
 
 
-def _datagrams(namespace: int | None) -> int:
-    return counted(namespace, "Udp:", "InDatagrams")
+def _datagrams(net: Any, host: str) -> int:
+    return counted(net, host, "Udp", "InDatagrams")

@@ -3,6 +3,8 @@
 import os
 from typing import Any
 
+from topologies.pairs import like
+
 exit_code = os.waitstatus_to_exitcode
 
 _BULK = "/opt/tools/bulk"
@@ -19,7 +21,8 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
     own_buffer = "receive_bytes" in run.get("sockets", {})
     own_buffer |= "net/ipv4/tcp_rmem" in tcp.get("receiver", {})
     # fixed, and large enough for the path, so that the receive window limits no flow
-    words: list[object] = ["receive", port, 0 if own_buffer else run["sizes"]["receive_buffer_bytes"]]
+    buffer_bytes = 0 if own_buffer else run["sizes"]["receive_buffer_bytes"]
+    words: list[object] = ["receive", like(peer).version, port, buffer_bytes]
     words += [tcp["receiver_control"]] if "receiver_control" in tcp else []
     if role == "sender":
         control = implementation["congestion_control"]

@@ -11,6 +11,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@
 #include <sys/socket.h>
 
 #define BUFFER_BYTES (64 << 20) /* a burst must not be lost here */
-#define IP_HEADER_BYTES 20
+#define IP_HEADER_BYTES 20 /* of version 4, which is the shorter one */
+#define IPV6_HEADER_BYTES 40
 #define TCP_HEADER_BYTES 20
 #define UDP_HEADER_BYTES 8
 
@@ -63,16 +65,47 @@ static inline uint32_t sum(const unsigned char *data, size_t length, uint32_t st
 	return start;
 }
 
-/* Compute the whole checksum: on a veth it may be left to hardware, so that the packet has none yet. */
-static inline void set_checksum(const unsigned char *ip, unsigned char *segment, size_t length, unsigned char *checksum)
+/* The EtherType of a version of IP, as the first argument has it; 0: it is none. */
+static inline int ether_type(const char *version)
 {
+	return !strcmp(version, "4") ? ETH_P_IP : !strcmp(version, "6") ? ETH_P_IPV6 : 0;
+}
+
+/* What a packet of IP carries, from its header on. */
+struct carried {
+	unsigned char *ip, *at;
+	size_t length;
+	int protocol;
+};
+
+/*
+ * Find what a packet of IP carries, of which `available` bytes are there. Returns false for a part of one that was cut;
+ * these networks have neither such fragments nor IPv6's extension headers, and they pass unchanged.
+ */
+static inline bool find_carried(unsigned char *ip, size_t available, struct carried *c)
+{
+	const bool six = ip[0] >> 4 == 6;
+	const size_t header = six ? IPV6_HEADER_BYTES : (ip[0] & 0xf) * 4;
+	const size_t total = six ? IPV6_HEADER_BYTES + (ip[4] << 8 | ip[5]) : ip[2] << 8 | ip[3];
+
+	if (total > available || total < header || (!six && ((ip[6] & 0x3f) || ip[7])))
+		return false;
+	*c = (struct carried){ip, ip + header, total - header, six ? ip[6] : ip[9]};
+	return true;
+}
+
+/* Compute the whole checksum: on a veth it may be left to hardware, so that the packet has none yet. */
+static inline void set_checksum(const struct carried *c, unsigned char *checksum)
+{
+	const bool six = c->ip[0] >> 4 == 6;
 	uint32_t folded;
 
 	memset(checksum, 0, 2);
-	folded = sum(segment, length, sum(ip + 12, 8, ip[9] + length));
+	folded = sum(c->ip + (six ? 8 : 12), six ? 32 : 8, c->protocol + c->length); /* the addresses */
+	folded = sum(c->at, c->length, folded);
 	folded = (folded & 0xffff) + (folded >> 16);
 	folded = ~(folded + (folded >> 16)) & 0xffff;
-	if (!folded && ip[9] == IPPROTO_UDP)
+	if (!folded && c->protocol == IPPROTO_UDP)
 		folded = 0xffff; /* 0 means no checksum */
 	checksum[0] = folded >> 8;
 	checksum[1] = folded;

@@ -2,9 +2,9 @@
 /*
  * A box in a host's link that does what a network should not: it passes the host's packets on and changes some.
  *
- *   middlebox INNER OUTER WHAT...
+ *   middlebox 4|6 INNER OUTER WHAT...
  *
- * INNER is the interface towards the host. WHAT is one or more of
+ * The first word is the version of IP whose packets it passes. INNER is the interface towards the host. WHAT is one or more of
  *   bleached     clears the ECN field (RFC 3168) of each packet, in both directions
  *   split        makes PIECES acknowledgements of each that the host sends, each for a part of the bytes
  *   stretched    sends an acknowledgement WAIT_MS after the first that it stands for, and drops those in between
@@ -20,7 +20,6 @@
 #define _GNU_SOURCE
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <time.h>
 
 #include "link.h"
@@ -28,6 +27,7 @@
 #define PIECES 8
 #define WAIT_MS 20
 #define ECN_FIELD 3
+#define IPV6_ECN_FIELD 0x30 /* of the second byte */
 #define CONNECTIONS (1 << 12)
 #define OTHER_PORT 0x20 /* in a port's first byte: flipped, no two ports become one, and those above 8191 stay there */
 
@@ -55,8 +55,9 @@ static struct {
 static int inner, outer;
 
 struct segment {
-	unsigned char *ip, *tcp;
-	size_t length, header; /* of the segment, and of TCP's header */
+	struct carried whole;
+	unsigned char *tcp;
+	size_t header; /* length of TCP's */
 };
 
 static long long now_ns(clockid_t clock)
@@ -85,42 +86,45 @@ static void set_ip_checksum(unsigned char *ip)
 	ip[11] = folded;
 }
 
+static void bleach(unsigned char *ip)
+{
+	if (ip[0] >> 4 == 6) {
+		ip[1] &= ~IPV6_ECN_FIELD;
+		return;
+	}
+	ip[1] &= ~ECN_FIELD;
+	set_ip_checksum(ip);
+}
+
 /* Return the header of a UDP datagram whose port counts as forgotten by now, or NULL. */
 static unsigned char *forgotten(unsigned char *frame, size_t available)
 {
-	unsigned char *ip = frame + ETH_HLEN;
-	const size_t header = (ip[0] & 0xf) * 4, total = ip[2] << 8 | ip[3];
+	struct carried c;
 
 	if (!box.rebound_ns || now_ns(CLOCK_REALTIME) < box.rebound_ns)
 		return NULL;
-	if (ip[9] != IPPROTO_UDP || total > available - ETH_HLEN || total < header + UDP_HEADER_BYTES)
+	if (!find_carried(frame + ETH_HLEN, available - ETH_HLEN, &c) || c.protocol != IPPROTO_UDP ||
+	    c.length < UDP_HEADER_BYTES)
 		return NULL;
-	if ((ip[6] & 0x3f) || ip[7]) /* fragments pass as they are */
-		return NULL;
-	return ip + header;
+	return c.at;
 }
 
 /* Complete all checksums. Return whether the frame is a TCP segment, which is described then. */
 static bool prepared(unsigned char *frame, size_t available, struct segment *s)
 {
-	unsigned char *ip = frame + ETH_HLEN;
-	const size_t header = (ip[0] & 0xf) * 4, total = ip[2] << 8 | ip[3];
+	struct carried c;
 
-	/* fragments pass as they are */
-	if (total > available - ETH_HLEN || total < header || (ip[6] & 0x3f) || ip[7])
+	if (!find_carried(frame + ETH_HLEN, available - ETH_HLEN, &c))
 		return false;
-	if (box.bleached) {
-		ip[1] &= ~ECN_FIELD;
-		set_ip_checksum(ip);
-	}
-	*s = (struct segment){.ip = ip, .tcp = ip + header, .length = total - header};
-	if (ip[9] == IPPROTO_UDP && s->length >= UDP_HEADER_BYTES && (s->tcp[6] || s->tcp[7]))
-		set_checksum(ip, s->tcp, s->length, s->tcp + 6);
-	if (ip[9] != IPPROTO_TCP || s->length < TCP_HEADER_BYTES)
+	if (box.bleached)
+		bleach(c.ip);
+	if (c.protocol == IPPROTO_UDP && c.length >= UDP_HEADER_BYTES && (c.at[6] || c.at[7]))
+		set_checksum(&c, c.at + 6);
+	if (c.protocol != IPPROTO_TCP || c.length < TCP_HEADER_BYTES)
 		return false;
-	s->header = (s->tcp[12] >> 4) * 4;
-	set_checksum(ip, s->tcp, s->length, s->tcp + 16);
-	return s->header >= TCP_HEADER_BYTES && s->header <= s->length;
+	*s = (struct segment){.whole = c, .tcp = c.at, .header = (c.at[12] >> 4) * 4};
+	set_checksum(&c, c.at + 16);
+	return s->header >= TCP_HEADER_BYTES && s->header <= c.length;
 }
 
 /* Return the place of an option of TCP from a place on, or NULL. */
@@ -148,7 +152,7 @@ static struct connection *connection(uint32_t ports)
 /* Remember what comes to the host, for acknowledgements of it. */
 static void take_note(const struct segment *s)
 {
-	const uint32_t ports = load(s->tcp), length = s->length - s->header;
+	const uint32_t ports = load(s->tcp), length = s->whole.length - s->header;
 	struct connection *c = connection(ports << 16 | ports >> 16);
 	const uint32_t end = load(s->tcp + 4) + length;
 	const unsigned char *stamp = option(s, TCPOPT_TIMESTAMP, s->tcp + TCP_HEADER_BYTES);
@@ -162,7 +166,7 @@ static void take_note(const struct segment *s)
 static void acknowledge(struct segment *s, uint32_t acked)
 {
 	store(s->tcp + 8, acked);
-	set_checksum(s->ip, s->tcp, s->length, s->tcp + 16);
+	set_checksum(&s->whole, s->tcp + 16);
 }
 
 static void advance(struct segment *s, const struct connection *c)
@@ -226,7 +230,7 @@ static void from_host(unsigned char *frame, size_t length)
 		udp[0] ^= OTHER_PORT;
 		known_outside[udp[0] << 8 | udp[1]] = true;
 	}
-	if (prepared(frame, length, &s) && s.header == s.length && (s.tcp[13] & 0x3f) == TH_ACK) {
+	if (prepared(frame, length, &s) && s.header == s.whole.length && (s.tcp[13] & 0x3f) == TH_ACK) {
 		struct connection *c = connection(load(s.tcp));
 
 		if (box.stretched && hold(&s, frame, length))
@@ -278,9 +282,10 @@ int main(int argc, char **argv)
 		     {"stretched", &box.stretched},
 		     {"optimistic", &box.optimistic}};
 	struct pollfd ends[2];
+	const int type = argc > 1 ? ether_type(argv[1]) : 0;
 	int count = 0;
 
-	for (int i = 3; i < argc; i++) {
+	for (int i = 4; i < argc; i++) {
 		if (sscanf(argv[i], "rebound=%lld", &box.rebound_ns) == 1)
 			count++;
 		for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++)
@@ -289,12 +294,12 @@ int main(int argc, char **argv)
 				count++;
 			}
 	}
-	if (argc < 4 || count != argc - 3) {
-		fprintf(stderr, "usage: middlebox INNER OUTER bleached|split|stretched|optimistic|rebound=NS...\n");
+	if (!type || argc < 5 || count != argc - 4) {
+		fprintf(stderr, "usage: middlebox 4|6 INNER OUTER bleached|split|stretched|optimistic|rebound=NS...\n");
 		return 1;
 	}
-	inner = open_interface(argv[1], ETH_P_IP);
-	outer = open_interface(argv[2], ETH_P_IP);
+	inner = open_interface(argv[2], type);
+	outer = open_interface(argv[3], type);
 	ends[0] = (struct pollfd){.fd = inner, .events = POLLIN};
 	ends[1] = (struct pollfd){.fd = outer, .events = POLLIN};
 	be_first();

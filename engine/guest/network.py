@@ -41,7 +41,7 @@ class Relays:
 
     def _start(self, net: BatchMininet, tool: str, relays: dict[str, Any], host: str, words: list[Any]) -> None:
         relay = relays[host]
-        command = [tool, relay["inner"], relay["outer"], *map(str, words)]
+        command = [tool, str(net.addresses.version), relay["inner"], relay["outer"], *map(str, words)]
         with open(_RELAY_LOG, "a") as log:
             self._processes[host] = net[relay["node"]].spawn(command, log.fileno(), log.fileno())
 

@@ -11,7 +11,8 @@ from typing import Any
 from engine.guest.clock import now_ns, sleep_until
 from topologies.batch import entered
 from topologies.packets import PACKET_BYTES, packet_ns
-from topologies.probe_plan import HELLO_BYTES, train_pkts
+from topologies.pairs import Addresses
+from topologies.probe_plan import hello_bytes, train_pkts
 from topologies.timeline import RULE_NS
 
 _PORT = 9
@@ -89,39 +90,43 @@ def _measure(net: Any, path: dict[str, Any], run: dict[str, Any]) -> Path:
     forward, backward = path["forward"], path["backward"]
     backward_bps = None
     timeout_s = 1 + run["lead"]["slot_ns"] / 1e9
-    with _udp(net[source].namespace, timeout_s) as sender, _udp(net[destination].namespace, timeout_s) as receiver:
+    known = net.addresses
+    with (
+        _udp(net[source].namespace, known, timeout_s) as sender,
+        _udp(net[destination].namespace, known, timeout_s) as receiver,
+    ):
         # one packet each way first, because a switch sends the first packet of a flow through its slow path
         begun_ns = now_ns()
         for end, other, address in ((sender, receiver, there), (receiver, sender, back)):
             end.sendto(b"", (address, _PORT))
             _arrival_ns(other)
-        _wait_until_sent(begun_ns, forward)
-        forward_ns, capacity_bps = _train(sender, receiver, there, forward)
+        _wait_until_sent(begun_ns, forward, known)
+        forward_ns, capacity_bps = _train(sender, receiver, (there, _PORT), forward, known)
         sent_ns = now_ns()
         receiver.sendto(b"", (back, _PORT))
         backward_ns = _arrival_ns(sender) - sent_ns
         if backward:
-            _wait_until_sent(sent_ns, backward)
-            _, backward_bps = _train(receiver, sender, back, backward)
+            _wait_until_sent(sent_ns, backward, known)
+            _, backward_bps = _train(receiver, sender, (back, _PORT), backward, known)
     return Path(forward_ns, backward_ns, capacity_bps, backward_bps)
 
 
-def _wait_until_sent(begun_ns: int, bottleneck: dict[str, Any]) -> None:
+def _wait_until_sent(begun_ns: int, bottleneck: dict[str, Any], known: Addresses) -> None:
     """Wait for the transmission of the first packet to end, which on a slow link takes longer than its travel."""
-    sent_ns = begun_ns + round(packet_ns(bottleneck, HELLO_BYTES))
+    sent_ns = begun_ns + round(packet_ns(bottleneck, hello_bytes(known)))
     if now_ns() < sent_ns:
         sleep_until(sent_ns)
 
 
 def _train(
-    sender: socket.socket, receiver: socket.socket, address: str, bottleneck: dict[str, Any]
+    sender: socket.socket, receiver: socket.socket, to: tuple[str, int], bottleneck: dict[str, Any], known: Addresses
 ) -> tuple[int, float]:
     """Send a train of packets; return the delay of the first (ns) and the rate at which all arrive (bit/s).
 
     The train is sent at once. On a fast link, packets that would find the buffer full wait until half of it is empty.
     """
     train, buffer_pkts = train_pkts(bottleneck), bottleneck["buffer_pkts"]
-    payload = bytes(PACKET_BYTES - HELLO_BYTES)
+    payload = bytes(PACKET_BYTES - hello_bytes(known))
     each_ns = packet_ns(bottleneck)
     if train > buffer_pkts + 1:
         receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, train * _KEPT_BYTES)
@@ -129,15 +134,15 @@ def _train(
     for index in range(train):
         if now_ns() < sent_ns + (index - buffer_pkts) * each_ns + _ROUNDING_NS and index > buffer_pkts:
             sleep_until(sent_ns + _ROUNDING_NS + round((index - buffer_pkts + buffer_pkts // 2) * each_ns))
-        sender.sendto(payload, (address, _PORT))
+        sender.sendto(payload, to)
     arrivals_ns = [_arrival_ns(receiver) for _ in range(train)]
     each_bits = each_ns * bottleneck["rate_bps"] / 1e9
     return arrivals_ns[0] - sent_ns, each_bits * (train - 1) * 1e9 / (arrivals_ns[-1] - arrivals_ns[0])
 
 
-def _udp(namespace: int, timeout_s: float) -> socket.socket:
+def _udp(namespace: int, known: Addresses, timeout_s: float) -> socket.socket:
     with entered(namespace):
-        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        udp = socket.socket(known.family, socket.SOCK_DGRAM)
     udp.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     udp.bind(("", _PORT))
     udp.settimeout(timeout_s)

@@ -3,9 +3,9 @@
  * Gives a host a clock of its own, as seen by all others: a relay in the host's link passes its packets on and moves
  * the timestamps in them.
  *
- *   relay INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS [AT_NS BY_NS]...
+ *   relay 4|6 INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS [AT_NS BY_NS]...
  *
- * INNER is the interface towards the host. A timestamp that leaves the host is moved by OFFSET_NS + SKEW_PPB * (now -
+ * The first word is the version of IP whose packets it passes. INNER is the interface towards the host. A timestamp that leaves the host is moved by OFFSET_NS + SKEW_PPB * (now -
  * ORIGIN_NS) (CLOCK_REALTIME), and by each BY_NS from ORIGIN_NS + AT_NS on; one that comes to it is moved back by as
  * much. Every difference between the host's clock and another one is then what it would be with such a clock. The relay
  * moves the timestamp of TCP (RFC 7323), in microseconds because the hosts' routes have tcp_usec_ts, and that of uTP
@@ -120,19 +120,16 @@ static void move_utp(unsigned char *utp, size_t length, uint32_t by_us)
 
 static void move_timestamps(unsigned char *ip, size_t available, const struct direction *d)
 {
-	const size_t header = (ip[0] & 0xf) * 4, total = ip[2] << 8 | ip[3];
-	unsigned char *segment = ip + header;
-	const size_t length = total - header;
+	struct carried c;
 
-	/* fragments, which do not occur in these networks, pass unchanged */
-	if (total > available || total < header || (ip[6] & 0x3f) || ip[7])
+	if (!find_carried(ip, available, &c))
 		return;
-	if (ip[9] == IPPROTO_TCP && length >= TCP_HEADER_BYTES) {
-		move_tcp(segment, length, d, shift_us(d));
-		set_checksum(ip, segment, length, segment + 16);
-	} else if (ip[9] == IPPROTO_UDP && length >= UDP_HEADER_BYTES && (segment[6] || segment[7])) {
-		move_utp(segment + UDP_HEADER_BYTES, length - UDP_HEADER_BYTES, shift_us(d));
-		set_checksum(ip, segment, length, segment + 6);
+	if (c.protocol == IPPROTO_TCP && c.length >= TCP_HEADER_BYTES) {
+		move_tcp(c.at, c.length, d, shift_us(d));
+		set_checksum(&c, c.at + 16);
+	} else if (c.protocol == IPPROTO_UDP && c.length >= UDP_HEADER_BYTES && (c.at[6] || c.at[7])) {
+		move_utp(c.at + UDP_HEADER_BYTES, c.length - UDP_HEADER_BYTES, shift_us(d));
+		set_checksum(&c, c.at + 6);
 	}
 }
 
@@ -154,30 +151,31 @@ static void __attribute__((noreturn)) pass(const struct direction *d)
 
 int main(int argc, char **argv)
 {
+	const int type = argc > 1 ? ether_type(argv[1]) : 0;
 	struct direction out, in;
 	pid_t child;
 
-	if (argc < 6 || argc % 2 || argc > 6 + 2 * STEPS) {
-		fprintf(stderr, "usage: relay INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS [AT_NS BY_NS]...\n");
+	if (!type || argc < 7 || argc % 2 == 0 || argc > 7 + 2 * STEPS) {
+		fprintf(stderr, "usage: relay 4|6 INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS [AT_NS BY_NS]...\n");
 		return 1;
 	}
-	host.offset_ns = atoll(argv[3]);
-	host.skew_ppb = atoll(argv[4]);
-	host.origin_ns = atoll(argv[5]);
-	for (int i = 6; i < argc; i += 2, host.count++) {
+	host.offset_ns = atoll(argv[4]);
+	host.skew_ppb = atoll(argv[5]);
+	host.origin_ns = atoll(argv[6]);
+	for (int i = 7; i < argc; i += 2, host.count++) {
 		host.steps[host.count].at_ns = atoll(argv[i]);
 		host.steps[host.count].by_ns = atoll(argv[i + 1]);
 	}
 	out.sign = 1;
-	out.from = open_interface(argv[1], ETH_P_IP);
-	out.to = open_interface(argv[2], 0);
+	out.from = open_interface(argv[2], type);
+	out.to = open_interface(argv[3], 0);
 	out.moved = mmap(NULL, 2 * sizeof(struct memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (out.moved == MAP_FAILED)
 		die("memory");
 	out.back = out.moved + 1;
 	in = out;
-	in.from = open_interface(argv[2], ETH_P_IP);
-	in.to = open_interface(argv[1], 0);
+	in.from = open_interface(argv[3], type);
+	in.to = open_interface(argv[2], 0);
 	in.sign = -1;
 	in.moved = out.back;
 	in.back = out.moved;

@@ -5,7 +5,8 @@ from typing import Any
 
 from scenarios.plan import captures, extremes
 from topologies.packets import packet_ns
-from topologies.probe_plan import HELLO_BYTES, train_pkts
+from topologies.pairs import IPV4, Addresses, of_version
+from topologies.probe_plan import hello_bytes, train_pkts
 from topologies.timeline import RULE_NS, SECOND_NS
 
 BUILD_NS = 20 * SECOND_NS
@@ -25,7 +26,8 @@ def lead(run: dict[str, Any]) -> dict[str, int]:
     the end of the flows. Packets are counted `drain_ns` after it, when none is under way.
     """
     paths = run["network"]["paths"]
-    slots, slot_ns = max(1, len(paths)), max(map(_slot_ns, paths), default=0)
+    known = of_version(run.get("ip", IPV4))
+    slots, slot_ns = max(1, len(paths)), max((_slot_ns(path, known) for path in paths), default=0)
     probing_ns, every_ns = _PROBE_NS, _PROBE_SPREAD_NS // slots
     if slots * slot_ns > _PROBE_NS:
         probing_ns, every_ns = slots * slot_ns, slot_ns
@@ -42,10 +44,11 @@ def lead(run: dict[str, Any]) -> dict[str, int]:
     }
 
 
-def _slot_ns(path: dict[str, Any]) -> int:
+def _slot_ns(path: dict[str, Any], known: Addresses) -> int:
     """Return how long the probe of a path takes: a first packet, a train, and a packet or a train back."""
     limited = [link for link in (path["forward"], path["backward"]) if link]
-    sending_ns = sum(train_pkts(link) * packet_ns(link) + packet_ns(link, HELLO_BYTES) for link in limited)
+    hello = hello_bytes(known)
+    sending_ns = sum(train_pkts(link) * packet_ns(link) + packet_ns(link, hello) for link in limited)
     ways_ns = 2 * path["forward_ns"] + (2 + len(limited) - 1) * path["backward_ns"]
     return int(math.ceil(ways_ns + sending_ns) + _SPARE_NS + (RULE_NS if path["changes"] else 0))
 

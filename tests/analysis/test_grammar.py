@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import numpy as np
@@ -150,7 +151,7 @@ def test_the_documentation_has_this_palette() -> None:
 def flow(name: str, implementation: str, start_s: float = 0.0, backward: bool = False) -> Flow:
     """A flow as run.json has it of an implementation that this checkout knows."""
     about = implementations.known()[implementation]
-    settings = Flow(name, implementation, start_s, None, {}, 0, 5001, backward)
+    settings = Flow(name, implementation, start_s, None, {}, IPv4Address("10.1.1.1"), 5001, backward)
     return replace(
         settings, family=about["family"], transport=about["transport"], surrogate_of=about.get("surrogate_of")
     )

@@ -629,3 +629,12 @@ def test_a_slip_among_many_names_is_recognized() -> None:
     said = choices([f"name-{number}" for number in range(101)], "nmae-7")
     assert said.startswith("one of 101 (did you mean name-7?), such as name-7, name-")
     assert len(said) < 200
+
+
+def test_a_program_that_cannot_talk_over_ipv6_is_refused_by_name(scenario: Any) -> None:
+    flow = "{name: client, implementation: transmission, from: s1, to: d1}"
+    with pytest.raises(ScenarioError) as refused:
+        expand(with_flow(scenario("ip: 6\n"), flow), "complete")
+    says = "flows[0].implementation: found 'transmission', which cannot talk over IPv6; allowed: with ip 6, all of kind"
+    assert says in str(refused.value)
+    assert expand(with_flow(scenario("ip: 4\n"), flow), "complete")

@@ -18,7 +18,7 @@ from topologies.description import End, Network, Path, Queue, Tap
 from topologies.links import bottleneck
 from topologies.links.base import Bottleneck
 from topologies.links.netem import Propagation
-from topologies.pairs import DESTINATIONS, SOURCES, Drawing, router_ends
+from topologies.pairs import DESTINATION, SOURCE, Drawing
 
 FIELDS = ("backward_bottleneck",)
 """The fields of a scenario that this topology has and not every other."""
@@ -40,9 +40,10 @@ def describe(scenario: Mapping[str, Any]) -> Network:
 def start(scenario: Mapping[str, Any]) -> tuple[Drawing, tuple[End, End]]:
     """Draw the routers; return the ends of the link between them, which is not drawn yet."""
     drawing = Drawing(scenario)
-    drawing.router("r1", f"{DESTINATIONS} via 10.2.0.2")
-    drawing.router("r2", f"{SOURCES} via 10.2.0.1")
-    return drawing, router_ends(0, "r1", "r2", *limits(scenario))
+    known = drawing.addresses
+    drawing.router("r1", f"{known.side(DESTINATION)} via {known.link(0, 2)}")
+    drawing.router("r2", f"{known.side(SOURCE)} via {known.link(0, 1)}")
+    return drawing, drawing.router_ends(0, "r1", "r2", *limits(scenario))
 
 
 def limits(scenario: Mapping[str, Any]) -> tuple[Bottleneck, Bottleneck | None]:
@@ -61,12 +62,13 @@ def finish(
     network.taps["bottleneck-in"] = [Tap(place.node, place.interface, "in") for place in sources]
     network.taps["bottleneck-out"] = [Tap("r1", "r1-r2", "inout")]
     network.taps["backward-in"] = [Tap(place.node, place.interface, "in") for place in destinations]
-    arrivals = tuple(place.interface for place in sources)
+    arrivals, bound_for = tuple(place.interface for place in sources), drawing.addresses.side(DESTINATION)
     around = "bottleneck-in", "bottleneck-out"
-    network.queues["bottleneck"] = Queue("r1", "r1-r2", "forward", arrivals, (), DESTINATIONS, *around, "queue")
+    network.queues["bottleneck"] = Queue("r1", "r1-r2", "forward", arrivals, (), bound_for, *around, "queue")
     if scenario.get("backward_bottleneck"):
         arrivals, around = tuple(place.interface for place in destinations), ("backward-in", "bottleneck-out")
-        queue = Queue("r2", "r2-r1", "backward", arrivals, (), SOURCES, *around, "queue-backward")
+        bound_for = drawing.addresses.side(SOURCE)
+        queue = Queue("r2", "r2-r1", "backward", arrivals, (), bound_for, *around, "queue-backward")
         network.queues["backward_bottleneck"] = queue
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from topologies.description import Network, Path, Place, Queue, Tap, TopologyError
 from topologies.links import bottleneck, tightest
 from topologies.links.netem import Propagation
-from topologies.pairs import DESTINATIONS, Drawing, router_ends
+from topologies.pairs import DESTINATION, SOURCE, Addresses, Drawing
 
 FIELDS = ("more_bottlenecks", "spans")
 """See `topologies.dumbbell.FIELDS`."""
@@ -39,15 +39,15 @@ def describe(scenario: Mapping[str, Any]) -> Network:
     network = drawing.network
     network.own_pairs_only = True
     for number in range(1, len(limits) + 2):
-        drawing.router(f"r{number}", *_routes(number, spans))
+        drawing.router(f"r{number}", *_routes(drawing.addresses, number, spans))
     for index, limit in enumerate(limits):
-        network.links.append(router_ends(index, f"r{index + 1}", f"r{index + 2}", limit, None))
+        network.links.append(drawing.router_ends(index, f"r{index + 1}", f"r{index + 2}", limit, None))
     delay = scenario["delay"]
     forward, backward = Propagation(delay["forward_ns"]), Propagation(delay["backward_ns"])
     sources = [drawing.source(pair, f"r{first}", backward) for pair, (first, _) in enumerate(spans, 1)]
     destinations = [drawing.destination(pair, f"r{last + 1}", forward) for pair, (_, last) in enumerate(spans, 1)]
     for index in range(len(limits)):
-        _add_queue(network, index + 1, sources, destinations)
+        _add_queue(drawing, index + 1, sources, destinations)
     for pair, (first, last) in enumerate(spans, 1):
         limit, name = tightest(*limits[first - 1 : last]), f"s{pair}-d{pair}"
         network.paths.append(Path(name, f"s{pair}", f"d{pair}", delay["forward_ns"], delay["backward_ns"], limit, None))
@@ -66,18 +66,19 @@ def _spans(scenario: Mapping[str, Any], bottlenecks: int) -> list[Span]:
     return [(first, last) for first, last in given]
 
 
-def _routes(router: int, spans: list[Span]) -> list[str]:
+def _routes(known: Addresses, router: int, spans: list[Span]) -> list[str]:
     """Return the routes of a router to those hosts of the pairs that pass it that are not next to it."""
     routes = []
     for pair, (first, last) in enumerate(spans, 1):
         if first < router <= last + 1:
-            routes.append(f"10.0.{pair}.0/24 via 10.2.{router - 2}.1")
+            routes.append(f"{known.pair(SOURCE, pair)} via {known.link(router - 2, 1)}")
         if first <= router < last + 1:
-            routes.append(f"10.1.{pair}.0/24 via 10.2.{router - 1}.2")
+            routes.append(f"{known.pair(DESTINATION, pair)} via {known.link(router - 1, 2)}")
     return routes
 
 
-def _add_queue(network: Network, number: int, sources: list[Place], destinations: list[Place]) -> None:
+def _add_queue(drawing: Drawing, number: int, sources: list[Place], destinations: list[Place]) -> None:
+    network, bound_for = drawing.network, drawing.addresses.side(DESTINATION)
     router, suffix = f"r{number}", "" if number == 1 else f"-{number}"
     entering = [place for place in sources if place.node == router]
     if number > 1:
@@ -88,5 +89,5 @@ def _add_queue(network: Network, number: int, sources: list[Place], destinations
     network.taps[after] = [Tap(router, f"{router}-r{number + 1}", "inout")]
     arrivals = tuple(place.interface for place in entering)
     network.queues[f"bottleneck{suffix}"] = Queue(
-        router, f"{router}-r{number + 1}", "forward", arrivals, leaving, DESTINATIONS, before, after, f"queue{suffix}"
+        router, f"{router}-r{number + 1}", "forward", arrivals, leaving, bound_for, before, after, f"queue{suffix}"
     )

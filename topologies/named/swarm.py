@@ -18,7 +18,7 @@ from topologies.description import Network, Path, Queue, Tap, TopologyError
 from topologies.links import bottleneck, tightest
 from topologies.links.base import Bottleneck
 from topologies.links.netem import Propagation
-from topologies.pairs import SOURCES, Drawing, router_ends
+from topologies.pairs import SOURCE, Drawing
 
 FIELDS = ("backward_bottleneck", "peers")
 """See `topologies.named.dumbbell.FIELDS`."""
@@ -41,16 +41,18 @@ def describe(scenario: Mapping[str, Any]) -> Network:
     drawing = Drawing(scenario)
     network = drawing.network
     network.everyone = True
-    drawing.router(_CORE, *(f"10.0.{number}.0/24 via 10.2.{2 * number - 1}.1" for number in numbers))
+    known = drawing.addresses
+    drawing.router(_CORE, *(f"{known.pair(SOURCE, number)} via {known.link(2 * number - 1, 1)}" for number in numbers))
     for number in numbers:
-        home, provider = f"10.2.{2 * number - 2}", f"10.2.{2 * number - 1}"
+        home, provider = 2 * number - 2, 2 * number - 1
         modem, router = f"m{number}", f"a{number}"
-        drawing.router(modem, f"default via {home}.2")
-        drawing.router(router, f"default via {provider}.2", f"10.0.{number}.0/24 via {home}.1")
-        network.links.append(router_ends(2 * number - 2, modem, router, ups[number], downs[number]))
-        network.links.append(router_ends(2 * number - 1, router, _CORE, None, None))
+        drawing.router(modem, f"default via {known.link(home, 2)}")
+        own = f"{known.pair(SOURCE, number)} via {known.link(home, 1)}"
+        drawing.router(router, f"default via {known.link(provider, 2)}", own)
+        network.links.append(drawing.router_ends(home, modem, router, ups[number], downs[number]))
+        network.links.append(drawing.router_ends(provider, router, _CORE, None, None))
         drawing.peer(number, modem, Propagation(delay_ns))
-        _add_queues(network, number)
+        _add_queues(drawing, number)
     for first, other in combinations(numbers, 2):
         ends = f"p{first}", f"p{other}"
         ways = tightest(ups[first], downs[other]), tightest(ups[other], downs[first])
@@ -82,7 +84,8 @@ def _delay_ns(scenario: Mapping[str, Any]) -> int:
     return forward_ns
 
 
-def _add_queues(network: Network, number: int) -> None:
+def _add_queues(drawing: Drawing, number: int) -> None:
+    network, bound_for = drawing.network, drawing.addresses.side(SOURCE)
     host, modem, router = f"p{number}", f"m{number}", f"a{number}"
     before, after, arriving = "bottleneck-in", "bottleneck-out", "backward-in"
     network.taps[before].append(Tap(modem, f"{modem}-{host}", "in"))
@@ -90,9 +93,9 @@ def _add_queues(network: Network, number: int) -> None:
     network.taps[arriving].append(Tap(router, f"{router}-{_CORE}", "in"))
     suffix = "" if number == 1 else f"-{number}"
     network.queues[f"bottleneck{suffix}"] = Queue(
-        modem, f"{modem}-{router}", "forward", (f"{modem}-{host}",), (), SOURCES, before, after, f"queue{suffix}"
+        modem, f"{modem}-{router}", "forward", (f"{modem}-{host}",), (), bound_for, before, after, f"queue{suffix}"
     )
     network.queues[f"backward_bottleneck{suffix}"] = Queue(
-        *(router, f"{router}-{modem}", "backward", (f"{router}-{_CORE}",), (), SOURCES, arriving, after),
+        *(router, f"{router}-{modem}", "backward", (f"{router}-{_CORE}",), (), bound_for, arriving, after),
         f"queue-backward{suffix}",
     )

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from analysis.capture import pcap
+from analysis.capture.addresses import distinct
 from analysis.errors import BadInputError
 from common.counts import plural
 
@@ -122,14 +123,7 @@ def _numbered(packets: pl.DataFrame, ends: Addresses) -> tuple[pl.DataFrame, Add
     """Put places in the list of addresses that is returned for IPv6's `ends`, sources above destinations."""
     if not ends.size:
         return packets, np.empty(0, "V16")
-    both = ends.ravel()
-    # numpy compares such bytes as text, which ends at a zero: two numbers do not
-    halves = both.view(">u8").reshape(-1, 2).astype(np.uint64)
-    order = np.lexsort((halves[:, 1], halves[:, 0]))
-    changes = (np.diff(halves[order], axis=0) != 0).any(axis=1)
-    places = np.empty(len(both), np.uint32)
-    places[order] = np.cumsum(np.append(False, changes))
-    different = both[order[np.append(True, changes)]]
+    places, different = distinct(ends.ravel())
     six = packets["ip_version"].to_numpy() == 6
     numbered = []
     for name, of_end in zip(("src", "dst"), np.split(places, 2), strict=True):

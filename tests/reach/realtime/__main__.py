@@ -161,7 +161,7 @@ def _write_endpoints(run: Mapping[str, Any], flow: Mapping[str, Any], logs: Path
         own.mkdir()
         host = "sender" if (role == "sends") != backward else "receiver"
         if about["kind"] == "kernel-tcp":
-            words = f"receive {port} 0"
+            words = f"receive 4 {port} 0"
             if role == "sends":
                 control, sample_ns = about["congestion_control"], run["sample_ns"]
                 words = f"send {peer} {port} {control} 0 {start_ns} {stop_ns} {sample_ns} {origin_ns}"
