@@ -1,5 +1,6 @@
 """The same scenarios over IPv4 and IPv6: what differs is what 20 more bytes of each header change, and nothing else."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -31,7 +32,8 @@ ENDS = {
     4: {"10.0.1.1", "10.0.2.1", "10.1.1.1", "10.1.2.1"},
     6: {"fd00:0:1::1", "fd00:0:2::1", "fd00:1:1::1", "fd00:1:2::1"},
 }
-TCP = 6
+TCP, UDP, ICMPV6 = 6, 17, 58
+OVER_TCP = ("web", "video")
 
 # each topology, and whatever else touches packets or routes
 ELSEWHERE = """\
@@ -168,3 +170,44 @@ def test_peers_of_a_swarm_have_ipv6(tmp_path: Path) -> None:
     [cell] = expand(trial(tmp_path, SWARM), "complete")
     run = carried_out(cell, tmp_path)
     assert {flow["received_bytes"] > 100_000 for flow in run.summary.data["flows"].values()} == {True}
+
+
+PROGRAM = """\
+experiment: program
+title: A program over IPv6
+ip: 6
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 10mbit, buffer: 100p}
+delay: {forward: 20ms, backward: 20ms}
+flows: [{name: it, implementation: NAME, from: s1, to: d1}]
+duration: 5s
+captures: [sender]
+"""
+
+
+def of_program(name: str, folder: Path) -> pl.DataFrame:
+    """Packets of its flow, at its sender."""
+    [cell] = expand(trial(folder, PROGRAM.replace("NAME", name)), "complete")
+    run = carried_out(cell, folder)
+    seen = packets(run)
+    assert {*seen["src"].unique(), *seen["dst"].unique()} == {"fd00:0:1::1", "fd00:1:1::1"}
+    # at the end, a host reports that nobody listens any more
+    assert {*seen.filter(pl.col("flow").is_null())["proto"].unique()} <= {ICMPV6}
+    assert run.summary.data["flows"]["it"]["received_bytes"] > 0
+    return seen.filter(pl.col("flow").is_not_null())
+
+
+@pytest.mark.parametrize("name", ["udp-cbr", "video-call", "web", "video", "dns", "quic-go"])
+def test_programs_talk_over_ipv6(program: Callable[[str], None], tmp_path: Path, name: str) -> None:
+    program(name)
+    assert of_program(name, tmp_path)["proto"].unique().to_list() == [TCP if name in OVER_TCP else UDP]
+
+
+@pytest.mark.parametrize(("name", "full_bytes"), [("libutp", 1280), ("libutp-alpha1", 350)])
+def test_libutp_sends_what_every_link_with_ipv6_carries_or_what_it_is_told(
+    program: Callable[[str], None], tmp_path: Path, name: str, full_bytes: int
+) -> None:
+    program(name)
+    seen = of_program(name, tmp_path)
+    assert seen["ip_length"].max() == full_bytes
+    assert seen["payload_bytes"].max() == full_bytes - 40 - 8 - 20

@@ -40,13 +40,13 @@ static void ask(int index, long long now_ns)
 /* Ports in turn, so that captures tell questions apart. */
 static void bind_next(int fd)
 {
-	static struct sockaddr_in own = { .sin_family = AF_INET };
 	static int port = FIRST_PORT;
+	struct place own = address(NULL);
 
 	do {
-		own.sin_port = htons(port);
+		*(own.any.sa_family == AF_INET6 ? &own.six.sin6_port : &own.four.sin_port) = htons(port);
 		port = port == UINT16_MAX ? FIRST_PORT : port + 1;
-	} while (bind(fd, (const struct sockaddr *)&own, sizeof(own)));
+	} while (bind(fd, &own.any, own.length));
 }
 
 static void open_one(uint64_t offset, uint64_t bytes, long long now_ns)
@@ -136,8 +136,7 @@ static void answer_all(uint64_t total)
 	const int udp = opened(SOCK_DGRAM);
 	struct pollfd readable = { .fd = udp, .events = POLLIN };
 	uint64_t question[QUESTION_WORDS + 1], right[QUESTION_WORDS], offset;
-	struct sockaddr_in asker;
-	socklen_t length;
+	struct place asker;
 	char answer[ANSWER_BYTES] = { 0 };
 	ssize_t got;
 
@@ -146,8 +145,8 @@ static void answer_all(uint64_t total)
 	while (!ended && received < total) {
 		if (ppoll(&readable, 1, NULL, &open_to_all) < 0)
 			continue;
-		length = sizeof(asker);
-		got = recvfrom(udp, question, sizeof(question), 0, (struct sockaddr *)&asker, &length);
+		asker.length = sizeof(asker.six);
+		got = recvfrom(udp, question, sizeof(question), 0, &asker.any, &asker.length);
 		if (got < 0)
 			fail("recvfrom");
 		offset = be64toh(question[0]) * 8;
@@ -155,7 +154,7 @@ static void answer_all(uint64_t total)
 		check(got >= 8 && got <= QUESTION_BYTES && offset % QUESTION_BYTES == 0 && !memcmp(question, right, got), offset);
 		if (remember(offset / QUESTION_BYTES))
 			keep(question, got, offset);
-		if (sendto(udp, answer, sizeof(answer), 0, (struct sockaddr *)&asker, length) < 0)
+		if (sendto(udp, answer, sizeof(answer), 0, &asker.any, asker.length) < 0)
 			fail("sendto");
 	}
 }

@@ -27,12 +27,13 @@
 namespace {
 
 constexpr uint64_t TICK_NS = NS / 2;	/* how often libutp checks its timers */
-constexpr int IP_AND_UDP_BYTES = 28;
+constexpr int IP_AND_UDP_BYTES = 28, IPV6_AND_UDP_BYTES = 48;
 constexpr uint64_t LINGER_NS = 3 * NS;
 
 struct options {
 	bool sends;
-	sockaddr_in peer;
+	sockaddr_in6 peer;		/* or the shorter one of IPv4 */
+	socklen_t peer_length;
 	uint16_t port;
 	uint64_t bytes;			/* 0: no end */
 	uint64_t origin_ns, sample_ns;
@@ -125,6 +126,20 @@ void read_parameters(options &how)
 	not_supported("PARAMS", setting("PARAMS"));
 }
 
+void read_peer(options &how)
+{
+	const char *peer = setting("PEER");
+	sockaddr_in *four = reinterpret_cast<sockaddr_in *>(&how.peer);
+
+	/* both have family and port at the same places */
+	how.peer.sin6_family = strchr(peer, ':') ? AF_INET6 : AF_INET;
+	how.peer.sin6_port = htons(how.port);
+	how.peer_length = how.peer.sin6_family == AF_INET6 ? sizeof(how.peer) : sizeof(*four);
+	if (inet_pton(how.peer.sin6_family, peer,
+		      how.peer.sin6_family == AF_INET6 ? static_cast<void *>(&how.peer.sin6_addr) : &four->sin_addr) != 1)
+		not_supported("PEER", peer);
+}
+
 options read_settings()
 {
 	options how = {};
@@ -133,11 +148,8 @@ options read_settings()
 	if (role != "sender" && role != "receiver")
 		not_supported("ROLE", role);
 	how.sends = role == "sender";
-	how.peer.sin_family = AF_INET;
 	how.port = number("PORT");
-	how.peer.sin_port = htons(how.port);
-	if (inet_pton(AF_INET, setting("PEER"), &how.peer.sin_addr) != 1)
-		not_supported("PEER", setting("PEER"));
+	read_peer(how);
 	how.bytes = *setting("BYTES") ? number("BYTES") : 0;
 	how.origin_ns = number("ORIGIN_NS");
 	how.sample_ns = number("SAMPLE_NS");
@@ -250,7 +262,9 @@ uint64 on_send(utp_callback_arguments *a)
 
 uint64 udp_payload(utp_callback_arguments *a)
 {
-	return of(a).how.packet_bytes - IP_AND_UDP_BYTES;
+	const options &how = of(a).how;
+
+	return how.packet_bytes - (how.peer.sin6_family == AF_INET6 ? IPV6_AND_UDP_BYTES : IP_AND_UDP_BYTES);
 }
 
 uint64 clock_us(utp_callback_arguments *a)
@@ -388,7 +402,7 @@ int main(int argc, char **argv)
 	on_end.sa_handler = end;	/* without SA_RESTART: the wait returns */
 	sigaction(SIGTERM, &on_end, nullptr);
 	const options how = read_settings();
-	connection c{how, udp_socket(how.sends ? 0 : how.port)};
+	connection c{how, udp_socket(how.peer.sin6_family, how.sends ? 0 : how.port)};
 	read_clock(c);
 	c.next_sample_ns = c.how.origin_ns;
 	utp_context *context = start_libutp(c);
@@ -397,7 +411,7 @@ int main(int argc, char **argv)
 		fputs("time_ns,cwnd_pkts,ssthresh_pkts,srtt_us,rttvar_us,unacked_pkts,lost_pkts,retransmitted_pkts,"
 		      "bytes_acked,ca_state,base_delay_us,current_delay_us,queuing_delay_us\n", c.trace);
 		c.socket = utp_create_socket(context);
-		utp_connect(c.socket, reinterpret_cast<sockaddr *>(&c.how.peer), sizeof(c.how.peer));
+		utp_connect(c.socket, reinterpret_cast<sockaddr *>(&c.how.peer), c.how.peer_length);
 	} else if (c.how.payload) {
 		c.payload = open_file(c.how.payload);
 	}

@@ -12,16 +12,19 @@ constexpr unsigned ENTRIES = 256;
 
 } // namespace
 
-udp_socket::udp_socket(uint16_t port)
+udp_socket::udp_socket(int family, uint16_t port) : family(family)
 {
 	const int one = 1;
 	sockaddr_in here = {};
+	sockaddr_in6 here6 = {};
+	const bool six = family == AF_INET6;
 
-	udp = socket(AF_INET, SOCK_DGRAM, 0);
-	here.sin_family = AF_INET;
-	here.sin_port = htons(port);
+	udp = socket(family, SOCK_DGRAM, 0);
+	here.sin_family = here6.sin6_family = family;
+	here.sin_port = here6.sin6_port = htons(port);
 	if (udp < 0 || setsockopt(udp, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)) ||
-	    bind(udp, reinterpret_cast<sockaddr *>(&here), sizeof(here)))
+	    bind(udp, six ? reinterpret_cast<sockaddr *>(&here6) : reinterpret_cast<sockaddr *>(&here),
+		 six ? sizeof(here6) : sizeof(here)))
 		fail_errno("UDP socket");
 	set_fragments(IP_PMTUDISC_DO);
 	errno = -io_uring_queue_init(ENTRIES, &ring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
@@ -121,7 +124,9 @@ void udp_socket::reap()
 
 void udp_socket::set_fragments(int how)
 {
-	if (setsockopt(udp, IPPROTO_IP, IP_MTU_DISCOVER, &how, sizeof(how)))
+	/* the values for both versions of IP are the same */
+	if (family == AF_INET6 ? setsockopt(udp, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &how, sizeof(how)) :
+				 setsockopt(udp, IPPROTO_IP, IP_MTU_DISCOVER, &how, sizeof(how)))
 		fail_errno("IP_MTU_DISCOVER");
 }
 

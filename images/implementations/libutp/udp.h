@@ -23,8 +23,8 @@ struct datagram {
 /* A UDP socket with one system call per wake-up: wait() also sends what is pending. */
 class udp_socket {
 public:
-	/* Binds to a port; 0: any. */
-	explicit udp_socket(uint16_t port);
+	/* Binds to a port of all addresses of a family; 0: any. */
+	udp_socket(int family, uint16_t port);
 
 	/*
 	 * Once the kernel knows that a path carries shorter packets only, a `whole` one is lost, as on that path; others are
@@ -42,7 +42,7 @@ private:
 	struct outgoing {
 		msghdr message;
 		iovec data;
-		sockaddr_in to;
+		sockaddr_in6 to;	/* or the shorter one of IPv4 */
 		bool whole;
 		unsigned char bytes[2048];	/* more than libutp ever puts into a packet */
 	};
@@ -54,14 +54,14 @@ private:
 	void submit(unsigned completions, uint64_t patience_ns);
 	void reap();
 
-	int udp;
+	int family, udp;
 	io_uring ring;
 	std::deque<outgoing> slots;	/* the kernel holds their addresses */
 	std::vector<outgoing *> spare;	/* the slots that are not being sent */
 	bool receiving = false, received = false;
 	msghdr message;
 	iovec into;
-	sockaddr_in from;
+	sockaddr_in6 from;
 	size_t length;
 	alignas(cmsghdr) char control[CMSG_SPACE(sizeof(timespec))];
 	unsigned char bytes[64 << 10];

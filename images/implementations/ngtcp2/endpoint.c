@@ -26,7 +26,7 @@
 #define GROUPS "NORMAL:-VERS-ALL:+VERS-TLS1.3:-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:%DISABLE_TLS13_COMPAT_MODE"
 
 static ngtcp2_conn *conn;
-static struct sockaddr_in own, peer;
+static struct place own, peer;
 static int fd;
 static int64_t stream = -1;
 static uint64_t written, acknowledged, total;
@@ -60,8 +60,8 @@ static ngtcp2_tstamp now(void)
 static ngtcp2_path path(void)
 {
 	return (ngtcp2_path){
-		.local = { (struct sockaddr *)&own, sizeof(own) },
-		.remote = { (struct sockaddr *)&peer, sizeof(peer) },
+		.local = { &own.any, own.length },
+		.remote = { &peer.any, peer.length },
 	};
 }
 
@@ -205,8 +205,8 @@ static void drawn(ngtcp2_cid *id)
 
 static void open_socket(void)
 {
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&own, sizeof(own))) {
+	fd = socket(family(), SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, &own.any, own.length)) {
 		perror("socket");
 		exit(1);
 	}
@@ -220,7 +220,8 @@ static void dial(void)
 	ngtcp2_path over = path();
 	int error;
 
-	own = (struct sockaddr_in){ .sin_family = AF_INET };
+	own = address(NULL);
+	*(family() == AF_INET6 ? &own.six.sin6_port : &own.four.sin_port) = 0;
 	peer = address(told("PEER"));
 	open_socket();
 	describe(&settings, &parameters);
@@ -307,7 +308,7 @@ static void write_packets(void)
 			fail("write", size);
 		if (!size)
 			break;
-		sendto(fd, packet, size, 0, (struct sockaddr *)&peer, sizeof(peer));
+		sendto(fd, packet, size, 0, &peer.any, peer.length);
 		sent += size;
 	}
 	ngtcp2_conn_update_pkt_tx_time(conn, at);
@@ -317,14 +318,16 @@ static void write_packets(void)
 static int read_packets(void)
 {
 	uint8_t packet[1 << 16];
-	socklen_t size = sizeof(peer);
+	socklen_t size = sizeof(peer.six);
 	ngtcp2_pkt_info info = { 0 };
 	ssize_t length;
 
-	while ((length = recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&peer, &size)) >= 0) {
-		ngtcp2_path over = path();
+	while ((length = recvfrom(fd, packet, sizeof(packet), 0, &peer.any, &size)) >= 0) {
+		ngtcp2_path over;
 		int error;
 
+		peer.length = size;
+		over = path();
 		if (!conn)
 			accept_by(packet, length);
 		if (!conn)
@@ -350,7 +353,7 @@ static void close_connection(void)
 	ngtcp2_path_storage_zero(&to);
 	size = ngtcp2_conn_write_connection_close(conn, &to.path, &info, packet, sizeof(packet), &reason, now());
 	if (size > 0)
-		sendto(fd, packet, size, 0, (struct sockaddr *)&peer, sizeof(peer));
+		sendto(fd, packet, size, 0, &peer.any, peer.length);
 }
 
 static void wait_for_next(void)
@@ -416,7 +419,7 @@ int main(int count, char **words)
 	total = length_of_transfer();
 	signal(SIGTERM, leave_when_told);
 	if (is_receiver()) {
-		own = address("0.0.0.0");
+		own = address(NULL);
 		open_socket();
 	} else {
 		dial();

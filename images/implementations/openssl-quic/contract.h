@@ -30,11 +30,39 @@ static inline int is_receiver(void)
 	return !strcmp(told("ROLE"), "receiver");
 }
 
-static inline struct sockaddr_in address(const char *host)
-{
-	struct sockaddr_in made = { .sin_family = AF_INET, .sin_port = htons(atoi(told("PORT"))) };
+/* A host's address of either version of IP, and a port. */
+struct place {
+	union {
+		struct sockaddr any;
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	};
+	socklen_t length;
+};
 
-	inet_pton(AF_INET, host, &made.sin_addr);
+/* The version of IP is that of PEER. */
+static inline int family(void)
+{
+	return strchr(told("PEER"), ':') ? AF_INET6 : AF_INET;
+}
+
+/* An address at PORT; without `host`, all of this host. */
+static inline struct place address(const char *host)
+{
+	const int port = htons(atoi(told("PORT")));
+	struct place made = { 0 };
+
+	if (family() == AF_INET6) {
+		made.six = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = port };
+		made.length = sizeof(made.six);
+	} else {
+		made.four = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = port };
+		made.length = sizeof(made.four);
+	}
+	if (host && family() == AF_INET6)
+		inet_pton(AF_INET6, host, &made.six.sin6_addr);
+	else if (host)
+		inet_pton(AF_INET, host, &made.four.sin_addr);
 	return made;
 }
 

@@ -59,11 +59,14 @@ static SSL *connected(void)
 {
 	SSL_CTX *context = SSL_CTX_new(OSSL_QUIC_client_method());
 	SSL *ssl = SSL_new(context);
-	struct sockaddr_in peer = address(told("PEER"));
+	struct place peer = address(told("PEER"));
 	BIO_ADDR *to = BIO_ADDR_new();
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	int fd = socket(family(), SOCK_DGRAM | SOCK_NONBLOCK, 0);
 
-	BIO_ADDR_rawmake(to, AF_INET, &peer.sin_addr, sizeof(peer.sin_addr), peer.sin_port);
+	if (family() == AF_INET6)
+		BIO_ADDR_rawmake(to, AF_INET6, &peer.six.sin6_addr, sizeof(peer.six.sin6_addr), peer.six.sin6_port);
+	else
+		BIO_ADDR_rawmake(to, AF_INET, &peer.four.sin_addr, sizeof(peer.four.sin_addr), peer.four.sin_port);
 	if (fd < 0 || !SSL_set_fd(ssl, fd) || !SSL_set1_initial_peer_addr(ssl, to) ||
 	    SSL_set_alpn_protos(ssl, protocol, sizeof(protocol) - 1) ||
 	    !SSL_set_feature_request_uint(ssl, SSL_VALUE_QUIC_IDLE_TIMEOUT, IDLE_MS) || SSL_connect(ssl) != 1)
@@ -74,14 +77,14 @@ static SSL *connected(void)
 static SSL *accepted(void)
 {
 	SSL_CTX *context = SSL_CTX_new(OSSL_QUIC_server_method());
-	struct sockaddr_in own = address("0.0.0.0");
+	struct place own = address(NULL);
 	SSL *listener, *ssl;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	int fd = socket(family(), SOCK_DGRAM | SOCK_NONBLOCK, 0);
 
 	certify(context);
 	SSL_CTX_set_alpn_select_cb(context, choose, NULL);
 	listener = SSL_new_listener(context, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&own, sizeof(own)) || !SSL_set_fd(listener, fd) ||
+	if (fd < 0 || bind(fd, &own.any, own.length) || !SSL_set_fd(listener, fd) ||
 	    !SSL_listen(listener))
 		fail("listen");
 	ssl = SSL_accept_connection(listener, 0);

@@ -67,8 +67,7 @@ static void receive_all(uint64_t total)
 	struct pollfd readable = { .fd = udp, .events = POLLIN };
 	struct packet packet, right;
 	uint64_t offset;
-	struct sockaddr_in sender;
-	socklen_t length = sizeof(sender);
+	struct place sender = { .length = sizeof(sender.six) };
 	ssize_t got;
 
 	begin_to_receive();
@@ -76,7 +75,7 @@ static void receive_all(uint64_t total)
 	while (!ended && received < total) {
 		if (ppoll(&readable, 1, NULL, &open_to_all) < 0)
 			continue;
-		got = recvfrom(udp, &packet, sizeof(packet), 0, (struct sockaddr *)&sender, &length);
+		got = recvfrom(udp, &packet, sizeof(packet), 0, &sender.any, &sender.length);
 		if (got < 0)
 			fail("recvfrom");
 		offset = be64toh(packet.words[0]) * 8;
@@ -85,7 +84,7 @@ static void receive_all(uint64_t total)
 		got -= RTP_HEADER_BYTES;
 		keep((char *)&packet + RTP_HEADER_BYTES, got, offset);
 	}
-	if (!ended && sendto(udp, NULL, 0, 0, (const struct sockaddr *)&sender, length) < 0)
+	if (!ended && sendto(udp, NULL, 0, 0, &sender.any, sender.length) < 0)
 		fail("sendto");
 }
 

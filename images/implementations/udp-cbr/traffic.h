@@ -52,7 +52,7 @@ static inline int64_t clock_ns(clockid_t clock)
 
 static inline int opened(int type)
 {
-	const int fd = socket(AF_INET, type, 0);
+	const int fd = socket(family(), type, 0);
 
 	if (fd < 0)
 		fail("socket");
@@ -62,17 +62,17 @@ static inline int opened(int type)
 /* A connected UDP socket, too: then Linux numbers the packets in their IP headers, by which captures tell them apart. */
 static inline void connect_to_peer(int fd)
 {
-	const struct sockaddr_in peer = address(told("PEER"));
+	const struct place peer = address(told("PEER"));
 
-	if (connect(fd, (const struct sockaddr *)&peer, sizeof(peer)))
+	if (connect(fd, &peer.any, peer.length))
 		fail("connect");
 }
 
 static inline void bind_to_port(int fd)
 {
-	const struct sockaddr_in own = address("0.0.0.0");
+	const struct place own = address(NULL);
 
-	if (bind(fd, (const struct sockaddr *)&own, sizeof(own)))
+	if (bind(fd, &own.any, own.length))
 		fail("bind");
 }
 

@@ -150,7 +150,7 @@ static void note(struct seen *seen, const struct packet *packet)
 		seen->next = count + 1;
 }
 
-static void tell(int udp, const struct sockaddr_in *sender, struct seen *seen)
+static void tell(int udp, const struct place *sender, struct seen *seen)
 {
 	const int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	uint32_t sent = seen->next - seen->reported;
@@ -164,7 +164,7 @@ static void tell(int udp, const struct sockaddr_in *sender, struct seen *seen)
 	report.sent = htobe32(sent);
 	report.received = htobe32(seen->received);
 	report.least_ns = htobe64(seen->least_ns);
-	if (sendto(udp, &report, sizeof(report), 0, (const struct sockaddr *)sender, sizeof(*sender)) < 0)
+	if (sendto(udp, &report, sizeof(report), 0, &sender->any, sender->length) < 0)
 		fail("sendto");
 	*seen = (struct seen){ .since_ns = now_ns, .least_ns = INT64_MAX, .next = seen->next, .reported = seen->next };
 }
@@ -175,8 +175,7 @@ static void receive_all(uint64_t total)
 	struct seen seen = { .since_ns = clock_ns(CLOCK_MONOTONIC), .least_ns = INT64_MAX };
 	struct pollfd readable = { .fd = udp, .events = POLLIN };
 	uint64_t offset, right[WORDS];
-	struct sockaddr_in sender;
-	socklen_t length = sizeof(sender);
+	struct place sender = { .length = sizeof(sender.six) };
 	struct packet packet;
 	ssize_t got;
 
@@ -185,7 +184,7 @@ static void receive_all(uint64_t total)
 	while (!ended && received < total) {
 		if (ppoll(&readable, 1, NULL, &open_to_all) < 0)
 			continue;
-		got = recvfrom(udp, &packet, sizeof(packet), 0, (struct sockaddr *)&sender, &length);
+		got = recvfrom(udp, &packet, sizeof(packet), 0, &sender.any, &sender.length);
 		if (got < 0)
 			fail("recvfrom");
 		got -= HEADER_BYTES;
@@ -196,7 +195,7 @@ static void receive_all(uint64_t total)
 		note(&seen, &packet);
 		tell(udp, &sender, &seen);
 	}
-	if (!ended && sendto(udp, NULL, 0, 0, (const struct sockaddr *)&sender, length) < 0)
+	if (!ended && sendto(udp, NULL, 0, 0, &sender.any, sender.length) < 0)
 		fail("sendto");
 }
 

@@ -49,7 +49,7 @@ static void forget(int index)
 	objects[index] = objects[open_count];
 }
 
-static void connect_one(const struct sockaddr_in *peer, struct object object)
+static void connect_one(const struct place *peer, struct object object)
 {
 	/* who ends the flow resets what is open, so that nothing left in a send buffer follows */
 	const struct linger at_once = { .l_onoff = 1 };
@@ -62,7 +62,7 @@ static void connect_one(const struct sockaddr_in *peer, struct object object)
 	fd = opened(SOCK_STREAM | SOCK_NONBLOCK);
 	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)))
 		fail("SO_LINGER");
-	if (connect(fd, (const struct sockaddr *)peer, sizeof(*peer)) && errno != EINPROGRESS)
+	if (connect(fd, &peer->any, peer->length) && errno != EINPROGRESS)
 		fail("connect");
 	objects[open_count] = object;
 	polled[open_count++] = (struct pollfd){ .fd = fd, .events = POLLOUT };
@@ -100,7 +100,7 @@ static void send_all(double load_bps, double mean_bytes, uint64_t total)
 {
 	const double mean_ns = 8 * mean_bytes / load_bps * NS;
 	int64_t start_ns;
-	const struct sockaddr_in peer = address(told("PEER"));
+	const struct place peer = address(told("PEER"));
 	uint64_t given = 0, bytes, state = seed();
 	struct timespec wait;
 	double next_ns = 0;	/* the first object at once: whoever waits for the flow sees it */
