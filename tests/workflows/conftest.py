@@ -39,7 +39,7 @@ def main():
     parser.add_argument("--columns", action="store_true")
     parser.add_argument("--temporary-packets", action="store_true")
     parser.add_argument("--into", type=pathlib.Path)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     with open("calls.log", "a") as log:
         print("testbed", args.command, *args.cell or [], args.seed, args.size, file=log)
     if args.command == "plan":
@@ -216,7 +216,8 @@ def small(pipeline: Pipeline) -> Pipeline:
     study.mkdir(parents=True)
     (study / "study.yaml").write_text(STUDY)
     (study / "one.claims.yaml").write_text(claims("toy-one", "measure: jain()"))
-    (study / "two.claims.yaml").write_text(claims("toy-two", 'holds: jain() > run("toy-one").jain()'))
+    of_two = 'cell: case=a\n  holds: jain() > run("toy-one").jain()'
+    (study / "two.claims.yaml").write_text(claims("toy-two", of_two))
     (study / "one.yaml").write_text(scenario("toy-one", "seeds: {complete: 3, quick: 1}\n"))
     (study / "two.yaml").write_text(scenario("toy-two", "cases: {a: {}, b: {duration: 2s}}\nseeds: {complete: 2}\n"))
     (pipeline.folder / "workflows/config.yaml").write_text("studies: [toy]\njobs: {runs: 2}\n")
