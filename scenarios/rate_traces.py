@@ -3,6 +3,7 @@
 A trace becomes events, one for each step in which the rate changes.
 """
 
+import itertools
 import math
 import random
 from collections.abc import Iterable, Iterator
@@ -110,7 +111,8 @@ def _shown(line: str) -> str:
 def _opportunities(lines: list[str], step_ns: int, end_ns: int) -> Iterator[Step]:
     """Yield the steps of a trace of Mahimahi: each line is a ms in which 1500 bytes may leave. It repeats.
 
-    A step in which nothing may leave has the rate of one packet in a step. Later steps make up for that.
+    While nothing may leave, the rate is that of one packet in the whole time, since a packet that is being sent keeps
+    its rate. Later steps make up for that packet.
     """
     times_ms = []
     for number, line in enumerate(lines, 1):
@@ -119,17 +121,28 @@ def _opportunities(lines: list[str], step_ns: int, end_ns: int) -> Iterator[Step
         times_ms.append(int(line))
     if times_ms[-1] == 0 or any(later < earlier for earlier, later in pairwise(times_ms)):
         raise TraceError(f"times from {times_ms[0]} to {times_ms[-1]} ms", "times that never fall, and end above 0")
-    at_ns, index, turn_ns, owed = 0, 0, 0, 0
-    while at_ns < end_ns:
-        count = -owed
-        while turn_ns + times_ms[index] * 1_000_000 < at_ns + step_ns:
+    counts = list(itertools.islice(_counts(times_ms, step_ns), math.ceil(end_ns / step_ns)))
+    first, owed = 0, 0
+    while first < len(counts):
+        last, may_leave = first + 1, counts[first] - owed
+        while may_leave <= 0 and last < len(counts) and may_leave + counts[last] <= 0:
+            may_leave += counts[last]
+            last += 1
+        yield first * step_ns, max(1, may_leave) * _PACKET_BITS * 1_000_000_000 // ((last - first) * step_ns)
+        first, owed = last, max(0, 1 - may_leave)
+
+
+def _counts(times_ms: list[int], step_ns: int) -> Iterator[int]:
+    """Yield how many packets may leave in each step."""
+    index, turn_ns = 0, 0
+    for end_ns in itertools.count(step_ns, step_ns):
+        count = 0
+        while turn_ns + times_ms[index] * 1_000_000 < end_ns:
             count += 1
             index += 1
             if index == len(times_ms):
                 turn_ns, index = turn_ns + times_ms[-1] * 1_000_000, 0
-        owed = max(0, 1 - count)
-        yield at_ns, max(1, count) * _PACKET_BITS * 1_000_000_000 // step_ns
-        at_ns += step_ns
+        yield count
 
 
 def _cellular(mean_bps: int, step_s: float, source: random.Random) -> Iterator[float]:

@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios import checks, draws, implementations, load, path_defaults, rate_traces, schema, tables, variation
+from scenarios import (
+    checks,
+    draws,
+    implementations,
+    load,
+    path_defaults,
+    rate_traces,
+    schema,
+    tables,
+    variation,
+    waiting,
+)
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.load import Document
@@ -66,7 +77,8 @@ def expand(scenario: Path, size: str) -> list[Cell]:
     known = implementations.known()
     cells, wrong = [], list[Problem]()
     wrong_cells = 0
-    for values, node in variation.points(root):
+    for values, point in variation.points(root):
+        node = waiting.in_packets(point)
         document = load.document(scenario, node)
         of_cell = list(
             variation.unknown_names(document, (), document.data, [name for name in values if name != "case"])
@@ -100,7 +112,8 @@ def flows_of_cells(scenario: Path) -> dict[str, list[str]]:
     rules = schema.load_schema("scenario")
     variation.check_variation(load.document(scenario, root), rules)
     named = {}
-    for values, node in variation.points(root):
+    for values, point in variation.points(root):
+        node = waiting.in_packets(point)
         if wrong := schema.problems(load.document(scenario, node), rules):
             raise ScenarioError(wrong)
         flows = load.document(scenario, variation.repeated(node)).data["flows"]

@@ -29,10 +29,12 @@ class Quantity:
     units: dict[str, int]
     example: str
     signed: bool = False
+    instead: str = ""
+    """What may stand in its place, and has become such a quantity before it is parsed."""
 
     def __str__(self) -> str:
         article = "" if self.name.endswith("s") else "a "
-        return f"{article}{self.name} such as {self.example} (units: {', '.join(self.units)})"
+        return f"{article}{self.name} such as {self.example} (units: {', '.join(self.units)}){self.instead}"
 
     def parse(self, value: object) -> int:
         """Convert a value to base units.
@@ -74,6 +76,7 @@ QUANTITIES = {
         Quantity("time difference", "ns", _TIME, "-3s", signed=True),
         Quantity("rate", "bps", {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}, "10mbit"),
         Quantity("packets", "pkts", {"p": 1}, "40p"),
+        Quantity("buffer", "pkts", {"p": 1}, "40p", instead=", or beside a rate a time such as 100ms"),
         Quantity("bytes", "bytes", {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}, "12kB"),
         Quantity("share", "ppm", {"ppm": 1, "%": 10**4}, "0.1%"),
         Quantity("skew", "ppb", {"ppb": 1, "ppm": 10**3}, "-50ppm", signed=True),

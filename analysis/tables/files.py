@@ -132,7 +132,13 @@ FIELDS: Final = {
         Field("probe.*.backward_ns", "whole number", "the delay back", "ns"),
         Field("probe.*.capacity_bps", "number or null", "the rate of the idle path; null without a limit", "bit/s"),
         Field("probe.*.backward_capacity_bps", "number or null", "the same of the reverse path", "bit/s"),
-        Field("flows.*.received_bytes", "whole number or null", "correct bytes that the receiver reports", "bytes"),
+        Field(
+            "flows.*.received_bytes",
+            "whole number or null",
+            "correct bytes that the receiver reports when it is ended, `lead.receivers_ns` after the duration; those "
+            "that waited in queues at its end are among them, and not in the word `throughput`",
+            "bytes",
+        ),
         Field(
             "flows.*.completed_ns", "whole number or null", "when all of `bytes` was there; null: it never was", "ns"
         ),

@@ -103,7 +103,12 @@ FLOWS: Final = Table(
         Column("says", pl.String, "that endpoint's last words", _SUMMARY, null="none did"),
         Column("completed_s", pl.Float64, "word `completed`", "word", "s", "it has no end, or was not complete"),
         Column(
-            "received_bytes", pl.Int64, "correct bytes that its receiver reports", _SUMMARY, "bytes", "it reports none"
+            "received_bytes",
+            pl.Int64,
+            "correct bytes that its receiver reports, also those that came after the duration",
+            _SUMMARY,
+            "bytes",
+            "it reports none",
         ),
         Column("throughput_bps", pl.Float64, "word `throughput`, of the whole run", "word", "bit/s", _PASSING),
         Column("share", pl.Float64, "word `share`, of the whole run", "word", "1", _PASSING),

@@ -1,11 +1,14 @@
 """Rate traces: what files and generators become, and the messages when they are wrong."""
 
 import random
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import mean
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scenarios.cells import plan
 from scenarios.rate_traces import TraceError, steps
@@ -38,10 +41,31 @@ def test_opportunities_of_mahimahi_become_rates_and_repeat(tmp_path: Path) -> No
     assert of_file(tmp_path, "\n".join(map(str, lines)), 0.4) == [(0, 1200), (100, 2400), (200, 1320), (300, 2400)]
 
 
-def test_a_gap_has_a_packet_for_each_step_and_later_steps_make_up_for_it(tmp_path: Path) -> None:
+def test_a_gap_has_one_packet_and_later_steps_make_up_for_it(tmp_path: Path) -> None:
     lines = [*range(0, 100, 10), *range(400, 500, 10), 500]
-    # three steps without any, then 10 - 3
-    assert of_file(tmp_path, "\n".join(map(str, lines)), 0.5) == [(0, 1200), (100, 120), (400, 840)]
+    # three steps without any, then 10 - 1
+    assert of_file(tmp_path, "\n".join(map(str, lines)), 0.5) == [(0, 1200), (100, 40), (400, 1080)]
+
+
+def test_a_link_slower_than_a_packet_a_step_has_its_rate(tmp_path: Path) -> None:
+    # a packet every 300 ms
+    assert of_file(tmp_path, "300", 30.0) == [(0, 40)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=40), st.integers(1, 30))
+def test_a_trace_never_sends_more_than_its_file_and_a_packet(gaps_ms: list[int], length: int) -> None:
+    times_ms = list(accumulate(gaps_ms, initial=1))
+    with TemporaryDirectory() as folder:
+        made = of_file(Path(folder), "\n".join(map(str, times_ms)), length * 0.1)
+    ends_ms = [at for at, _ in made[1:]] + [length * 100]
+    sent = 0.0
+    for (at_ms, rate_kbps), end_ms in zip(made, ends_ms, strict=True):
+        sent += (end_ms - at_ms) * rate_kbps / 12_000
+        turns = int(end_ms // times_ms[-1]) + 1
+        may = sum(turn * times_ms[-1] + time < end_ms for turn in range(turns + 1) for time in times_ms)
+        # rates are whole kbit/s here
+        assert may - 0.1 * len(made) - 0.1 * length <= sent <= may + 1.01
 
 
 def test_the_plan_names_the_files_of_traces(tmp_path: Path) -> None:

@@ -419,6 +419,24 @@ def test_a_clock_that_no_packet_shows_is_refused(scenario: Any) -> None:
     assert str(error.value) == f"{file}:10: clocks[1].host: {found}; allowed: {allowed}"
 
 
+@pytest.mark.parametrize(
+    ("link", "pkts"),
+    [
+        ("{rate: 10mbit, buffer: 100ms}", 83),
+        ("{rate: 20mbit, buffer: 1s}", 1666),
+        ("{rate: 12mbit, buffer: 25ms}", 25),
+        ("{rate: 10mbit, buffer: 1ms}", 1),
+        ("{rate: 10mbit, buffer: 100ms, overhead: 38B}", 81),
+        ("{rate: 1mbit, buffer: 1s, cells: true}", 73),  # 32 cells of 53 bytes each
+    ],
+)
+def test_a_buffer_in_time_holds_the_packets_that_leave_in_it(scenario: Any, link: str, pkts: int) -> None:
+    [cell] = expand(scenario(bottleneck=link), "complete")
+    assert resolve(cell, 1)["bottleneck"]["buffer_pkts"] == pkts
+    [cell] = expand(scenario("events: [{at: 1s, on: bottleneck, rate: 5mbit, buffer: 1s}]\n"), "complete")
+    assert resolve(cell, 1)["events"][0]["buffer_pkts"] == 416
+
+
 def test_all_mistakes_are_told_at_once_and_each_once(scenario: Any) -> None:
     file = scenario("sample: 1\nmatrix: {b: [1p, 2p]}\n", duration="20", bottleneck='{rate: 1, buffer: "${b}"}')
     with pytest.raises(ScenarioError) as error:
