@@ -9,7 +9,7 @@ from analysis.watchdog import LIMIT_S, ended_after
 from common.counts import plural
 from engine.errors import EngineError
 from scenarios.errors import choices
-from testbed import arguments, own_study
+from testbed import arguments, own_study, settings
 from testbed.compare import failures, judge, pages
 from testbed.compare.judge import STUDY
 from testbed.shared.panel import filled, find, panel, panel_for
@@ -18,7 +18,10 @@ from testbed.shared.panel import filled, find, panel, panel_for
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument(
-        "implementation", nargs="*", help="two or more implementations; the others are tested against the first"
+        "implementation",
+        nargs="*",
+        help="two or more implementations; the others are tested against the first; NAME:PARAMETER=VALUE,... has other "
+        "parameters than its defaults, such as tcp-ledbat:target=25ms",
     )
     parser.add_argument(
         "--scenario",
@@ -38,6 +41,7 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         EngineError, ScenarioError: something is wrong with the order, before anything runs.
     """
+    options.implementation = [settings.named(word, options.into) for word in options.implementation]
     names, seeds = arguments.with_elsewhere(options), options.seeds
     _check_names(names)
     arguments.check_seeds(seeds)

@@ -17,11 +17,12 @@ import pytest
 import yaml
 
 from images.cache import default_root
-from scenarios import implementations
+from scenarios import homes, implementations
 from scenarios.cells import plan
 from scenarios.errors import ScenarioError
 from scenarios.load import read
 from scenarios.resolve import expand
+from testbed import settings
 from testbed.cli import main
 from testbed.shared.panel import CASES, filled, panel, panel_for
 from testbed.shared.standings import title
@@ -52,6 +53,38 @@ def run(command: str, folder: Path, *more: str) -> str:
     done = subprocess.run([BIN / words[0], *words[1:]], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def test_a_name_with_parameters_becomes_an_implementation(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(homes.VARIABLE, "")
+    into = tmp_path_factory.mktemp("compare")
+    assert settings.named("tcp-ledbat", into) == "tcp-ledbat"
+    name = settings.named("tcp-ledbat:target=25ms,slow_start=once", into)
+    assert name == "tcp-ledbat-target-25ms-slow_start-once"
+    made = implementations.known()[name]
+    assert made["title"].endswith(", with target=25ms, slow_start=once")
+    defaults = {parameter: made["parameters"][parameter]["default"] for parameter in ("target", "slow_start")}
+    assert defaults == {"target": "25ms", "slow_start": "once"}
+    assert made["parameters"]["gain"] == implementations.known()["tcp-ledbat"]["parameters"]["gain"]
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("tcp-ldbat:target=25ms", "found 'tcp-ldbat'; allowed: one of"),
+        ("tcp-ledbat:tagret=25ms", "tagret: unknown parameter; allowed: target, "),
+        ("tcp-ledbat:target=25", "target: found 25, a number without a unit; allowed: a time such as 25ms"),
+        ("tcp-ledbat:target", "found 'target'; allowed: NAME:PARAMETER=VALUE,..."),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused_before_a_run(
+    tmp_path: Path, word: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", "tcp-cubic", word, "--into", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith(f"{word}: {message}")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_page_shows_the_panel() -> None:
