@@ -164,7 +164,7 @@ def _measured(
     result = _result(study, experiment, others, own, judged) | {
         "asserted": asserted,
         "also_measured": extras,
-        "failed": [asdict(run) for run in failed],
+        "failed": [{"cell": run.cell, "seed": run.seed, "why": run.why} for run in failed],
         "figure": numbers_of(declared, ask),
     }
     verdicts = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -6,21 +6,25 @@ from pathlib import Path
 from analysis.documents import read_made
 from analysis.files import check_folder
 from analysis.run import Run
+from analysis.run.outcomes import failed_flow, with_kind
 from analysis.series import NotMeasuredError
 from analysis.table_cache import TableCache
 from scenarios.errors import choices
 from scenarios.run_files import FAILED
 
 _FAILED = f"{FAILED}seed-"
+_SETTINGS, _SUMMARY = "run.json", "summary.json"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that failed, and why."""
+    """A run that failed, and why; where a flow failed it, the kind of its end, and the implementation that it ran."""
 
     cell: str
     seed: int
     why: str
+    kind: str = ""
+    implementation: str = ""
 
 
 class Runs:
@@ -42,10 +46,7 @@ class Runs:
 
     def failed(self, experiment: str) -> list[Failure]:
         """List the runs of an experiment that failed, by cell and seed. An interrupted run leaves nothing."""
-        failures = [
-            Failure(folder.parent.name, int(folder.name.removeprefix(_FAILED)), _reason(folder))
-            for folder in self._folder.glob(f"*/{experiment}/*/{_FAILED}*")
-        ]
+        failures = [_failure(folder) for folder in self._folder.glob(f"*/{experiment}/*/{_FAILED}*")]
         return sorted(failures, key=lambda failure: (failure.cell, failure.seed))
 
     def elsewhere(self, experiment: str) -> str:
@@ -67,6 +68,15 @@ class Runs:
         raise NotMeasuredError(f"there is no run of {experiment}, cell {cell}, seed {seed}")
 
 
-def _reason(folder: Path) -> str:
-    reason = "summary.json"
-    return read_made(folder, reason).get("error", str) if (folder / reason).exists() else "it left no reason"
+def _failure(folder: Path) -> Failure:
+    cell, seed = folder.parent.name, int(folder.name.removeprefix(_FAILED))
+    if not (folder / _SUMMARY).exists():
+        return Failure(cell, seed, "it left no reason")
+    summary = read_made(folder, _SUMMARY)
+    why, ends = summary.get("error", str), summary.maybe("flows", dict) or {}
+    name, kind = failed_flow(why, ends)
+    if not kind:
+        return Failure(cell, seed, why)
+    flows = read_made(folder, _SETTINGS).children("flows") if (folder / _SETTINGS).exists() else []
+    ran = next((flow.get("implementation", str) for flow in flows if flow.get("name", str) == name), "")
+    return Failure(cell, seed, with_kind(why, ends), kind, ran)

@@ -1,10 +1,12 @@
 """How the endpoints of a flow ended, and which connections they opened."""
 
 import math
+import re
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -19,6 +21,8 @@ from scenarios.run_files import DIED, ENDINGS, GAVE_UP, INCOMPLETE, REFUSED
 
 CORRUPTED: Final = "corrupted"  # an end of another kind, in whose words a receiver says that a byte was wrong
 ENDS: Final = (*ENDINGS, CORRUPTED)
+_VERBS: Final[Mapping[str, str]] = MappingProxyType({CORRUPTED: "got wrong bytes", INCOMPLETE: "was incomplete"})
+_OF_FLOW: Final = re.compile("flow ([^:]+): ")  # begins the sentence of a run that failed by a flow
 _OF_CORRUPTION: Final = "wrong byte"
 _NOT_SUPPORTED: Final = 127  # exit status of an endpoint for a role or a parameter that it does not have
 _TCP, _UTP = "tcp", "utp"
@@ -42,9 +46,7 @@ class Outcome:
     @property
     def verb(self) -> str:
         """What the flow did, for a sentence."""
-        if self.is_of(CORRUPTED):
-            return "got wrong bytes"
-        return "was incomplete" if self.ending == INCOMPLETE else self.ending
+        return verb_of(self.kind)
 
     @property
     def kind(self) -> str:
@@ -58,6 +60,29 @@ class Outcome:
     def is_before(self, at_s: float) -> bool:
         """Whether the endpoint did not do its part until an instant; who is incomplete never did."""
         return self.at_s < at_s or self.ending == INCOMPLETE
+
+
+def verb_of(kind: str) -> str:
+    """Give what a flow did that ended so, for a sentence."""
+    return _VERBS.get(kind, kind)
+
+
+def failed_flow(why: str, flows: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
+    """Return the flow of which the sentence of a failed run speaks, and the kind of its end; empty where unknown.
+
+    `flows` are those of the run's summary, with their endpoints' exit statuses.
+    """
+    found = _OF_FLOW.match(why)
+    if not found:
+        return "", ""
+    flow = flows.get(found[1]) or {}
+    return found[1], kind_of_failure(why, [flow.get(f"{role}_exit") for role in ("sender", "receiver")])
+
+
+def with_kind(why: str, flows: Mapping[str, Mapping[str, Any]]) -> str:
+    """Let the sentence of a failed run begin with how its flow ended, where that is known."""
+    name, kind = failed_flow(why, flows)
+    return f"flow {name} {verb_of(kind)}: {why.removeprefix(f'flow {name}: ')}" if kind else why
 
 
 def kind_of_failure(why: str, exits: Iterable[int | None]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from analysis.capture import pcap
+from analysis.run.outcomes import with_kind
 from engine import images
 from engine.errors import EngineError
 from engine.guest.programs import PAYLOAD
@@ -152,7 +153,7 @@ def _transfer(cell: Cell, into: Path, is_program: bool, transport: str) -> str |
     try:
         summary = execute(_changed(cell, change), _SEED, into)
     except EngineError as error:
-        return str(error)
+        return _how(cell, into, error)
     flow = summary["flows"]["checked"]
     if flow["completed_ns"] is None:
         return f"not done after {cell.virtual_s:g} s at 10 Mbit/s"
@@ -205,7 +206,7 @@ def _endless(cell: Cell, into: Path) -> str | None:
     try:
         execute(_changed(cell, change, duration_ns=ENDLESS_NS + 1_000_000_000), _SEED, into)
     except EngineError as error:
-        return str(error)
+        return _how(cell, into, error)
     return None
 
 
@@ -217,7 +218,7 @@ def _late(cell: Cell, into: Path) -> str | None:
     try:
         execute(_changed(cell, change, duration_ns=LATE_NS + ENDLESS_NS + 1_000_000_000), _SEED, into)
     except EngineError as error:
-        return str(error)
+        return _how(cell, into, error)
     return None
 
 
@@ -235,6 +236,13 @@ def _unknown(cell: Cell, into: Path, role: str) -> str | None:
             return str(error)
         return None if status == NOT_SUPPORTED else f"it exited with {status}"
     return "it was ignored"
+
+
+def _how(cell: Cell, into: Path, error: EngineError) -> str:
+    """Say why a run failed, and first how the flow ended, where that is known."""
+    summary = run_folder(into, cell, _SEED).with_name(f"{FAILED}seed-{_SEED}") / "summary.json"
+    said = json.loads(summary.read_text()) if summary.exists() else {}
+    return with_kind(str(error), said.get("flows") or {})
 
 
 def _changed(cell: Cell, change: Callable[[dict[str, Any]], None], **settings: Any) -> Cell:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from analysis.run.outcomes import verb_of
 from analysis.runs import Runs
 from common.counts import plural
 from scenarios.run_files import FAILED
 from testbed.compare.judge import STUDY
-from testbed.shared.panel import CLIENT
+from testbed.shared.panel import CLIENT, RIVAL
 
 _FAILED: Final = "failed"
 _MOST_NAMED: Final = 2  # clients in a title
@@ -18,7 +19,11 @@ _MOST_NAMED: Final = 2  # clients in a title
 
 @dataclass(frozen=True)
 class FailedRun:
-    """A run without numbers: its cell and seed, the client, what became of it in a word and in full, and its folder."""
+    """A run without numbers: its cell and seed, who failed, what became of it in a word and in full, and its folder.
+
+    Who failed is the client, or the implementation that the run's failing flow takes from its cell. `is_result`: the
+    run came to its end, and only the client did not, so that the same run gives the same again.
+    """
 
     cell: str
     seed: int
@@ -26,14 +31,10 @@ class FailedRun:
     verb: str
     says: str
     folder: str
+    is_result: bool = False
 
     def __str__(self) -> str:
         return f"{self.cell}, seed-{self.seed}: {self.says}"
-
-    @property
-    def is_result(self) -> bool:
-        """Whether the run came to its end, and only the client did not: then the same run gives the same again."""
-        return self.verb != _FAILED
 
 
 def of(results: Path, wanted: Mapping[str, str]) -> dict[str, list[FailedRun]]:
@@ -46,15 +47,15 @@ def of(results: Path, wanted: Mapping[str, str]) -> dict[str, list[FailedRun]]:
     return {file: of_file for file, of_file in failed.items() if of_file}
 
 
-def told(failed: Iterable[FailedRun], ran: Collection[str]) -> str:
-    """Say for a title which clients failed how often; `ran` has the client of each run, failed ones, too."""
+def told(failed: Iterable[FailedRun], ran: Collection[Collection[str]]) -> str:
+    """Say for a title which clients failed how often; `ran` has who took part in each run, in failed ones, too."""
     verbs: dict[str, Counter[str]] = {}
     for run in failed:
         verbs.setdefault(run.client, Counter())[run.verb] += 1
     if len(verbs) > _MOST_NAMED:
         wrong = sum(counted.total() for counted in verbs.values())
         return f"{wrong} of {plural(len(ran), 'run')} of {len(verbs)} implementations failed"
-    amounts = Counter(ran)
+    amounts = Counter(name for names in ran for name in names)
     return "; ".join(
         f"{client} {' and '.join(f'{verb} in {count}' for verb, count in counted.most_common())} of "
         f"{plural(amounts[client], 'run')}"
@@ -62,8 +63,13 @@ def told(failed: Iterable[FailedRun], ran: Collection[str]) -> str:
     )
 
 
-def client_of(cell: str) -> str:
-    """Return the client of a cell."""
+def took_part(cell: str) -> set[str]:
+    """Return the implementations that a cell compares."""
+    values = dict(part.split("=", 1) for part in cell.split(",") if "=" in part)
+    return {values[name] for name in (CLIENT, RIVAL) if name in values}
+
+
+def _client_of(cell: str) -> str:
     return next((part.partition("=")[2] for part in cell.split(",") if part.startswith(f"{CLIENT}=")), "")
 
 
@@ -71,10 +77,13 @@ def _of(runs: Runs, experiment: str) -> Iterable[FailedRun]:
     for (cell, seed), run in runs.by_cell_and_seed(experiment).items():
         for outcome in run.outcomes(CLIENT)[:1]:
             folder = _folder(experiment, cell, f"seed-{seed}")
-            yield FailedRun(cell, seed, client_of(cell), outcome.verb, f"the client {outcome}", folder)
+            yield FailedRun(cell, seed, _client_of(cell), outcome.verb, f"the client {outcome}", folder, is_result=True)
     for failure in runs.failed(experiment):
         folder = _folder(experiment, failure.cell, f"{FAILED}seed-{failure.seed}")
-        yield FailedRun(failure.cell, failure.seed, client_of(failure.cell), _FAILED, failure.why, folder)
+        who, verb = _client_of(failure.cell), _FAILED
+        if failure.implementation in took_part(failure.cell):
+            who, verb = failure.implementation, verb_of(failure.kind)
+        yield FailedRun(failure.cell, failure.seed, who, verb, failure.why, folder)
 
 
 def _folder(experiment: str, cell: str, run: str) -> str:

@@ -94,8 +94,8 @@ def _outcome(
     metrics, clients = _metrics(scenarios), scenarios[0]["clients"]
     files = failed.keys() if scenarios[1:] or len(failed) > 1 else [scenarios[0]["scenario"]]
     wrong = [run for file in files for run in failed.get(file, [])]
-    ran = [failures.client_of(run["cell"]) for scenario in scenarios for run in scenario["runs"]]
-    says = failures.told(wrong, [*ran, *(run.client for run in wrong)])
+    cells = [*(run["cell"] for scenario in scenarios for run in scenario["runs"]), *(run.cell for run in wrong)]
+    says = failures.told(wrong, list(map(failures.took_part, cells)))
     said = "; ".join(filter(None, (says, title(metrics, clients, seeds))))
     return {"title": said, "standing_counts": counts(metrics, clients), "failures": says}
 

@@ -33,6 +33,8 @@ CLOSING: Final = "The sender ends by itself once everything has arrived"
 PEER: Final = "utp-script"  # plays the scripts
 NO_RUN: Final = "there is no run"
 TIMED_OUT: Final = "timed out"
+DEVIATED: Final = "deviated"
+_ROLES: Final = {"sender": "receiver", "receiver": "sender"}  # of the other side
 TEMPLATE: Final = Path(__file__).with_name("interop.html")
 
 Result = dict[str, Any]
@@ -115,7 +117,29 @@ def _by_script(results: Path, meeting: Result, script: str) -> Result:
     result = {"implementation": meeting["implementation"], "script": script}
     if meeting["unsupported"]:
         return {**result, "result": UNSUPPORTED, "why": meeting["unsupported"], **_left(results, None)}
-    return {**result, "result": FAILED if why else PASSED, "why": why, **_left(results, folder)}
+    kind = _kind_by_script(folder) if folder and why else ""
+    return {**result, "result": FAILED if why else PASSED, "why": why, "kind": kind, **_left(results, folder)}
+
+
+def _kind_by_script(folder: Path) -> str:
+    """Tell in a word how a try of a script failed: the implementation died or refused its role, or it deviated.
+
+    What it makes of a peer that leaves, such as giving up, does not count.
+    """
+    if not (folder / "run.json").exists():
+        return FAILED
+    ended = _exits(folder).get(f"{_ROLES[_role_of_peer(folder)]}_exit")
+    kind = kind_of_failure("", [ended])
+    return kind if kind in (run_files.DIED, run_files.REFUSED) else DEVIATED
+
+
+def _role_of_peer(folder: Path) -> str:
+    [flow] = read_made(folder, "run.json").children("flows")
+    return "sender" if flow.get("implementation", str) == PEER else "receiver"
+
+
+def _exits(folder: Path) -> dict[str, Any]:
+    return (read_made(folder, "summary.json").maybe("flows", dict) or {}).get(FLOW) or {}
 
 
 def _deviation(folder: Path) -> str | None:
@@ -123,9 +147,7 @@ def _deviation(folder: Path) -> str | None:
     summary = read_made(folder, "summary.json")
     if not (folder / "run.json").exists():
         return summary.get("error", str)
-    [flow] = read_made(folder, "run.json").children("flows")
-    role = "sender" if flow.get("implementation", str) == PEER else "receiver"
-    ended = (summary.maybe("flows", dict) or {}).get(FLOW, {}).get(f"{role}_exit")
+    ended = _exits(folder).get(f"{_role_of_peer(folder)}_exit")
     return None if ended == 0 else summary.maybe("error", str) or "the script did not come to its end"
 
 
@@ -147,8 +169,7 @@ def _left(results: Path, folder: Path | None) -> dict[str, Any]:
 def _kind(folder: Path, why: str) -> str:
     """Tell in a word how a transfer failed: an end of one side, or bytes that had not come when the run ended."""
     summary = read_made(folder, "summary.json")
-    flow = (summary.maybe("flows", dict) or {}).get(FLOW, {})
-    kind = kind_of_failure(why, [flow.get(f"{role}_exit") for role in ("sender", "receiver")])
+    kind = kind_of_failure(why, [_exits(folder).get(f"{role}_exit") for role in _ROLES])
     return kind or (FAILED if summary.maybe("error", str) else TIMED_OUT)
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
-from analysis.run.outcomes import Outcome
+from analysis.run.outcomes import Outcome, with_kind
 from analysis.runs import Failure, Runs
 from tests.analysis.synthetic import plain, vouch, write
 
@@ -101,6 +101,21 @@ def test_failed_runs_are_listed_by_cell_and_seed(results: Path) -> None:
         Failure(cell.name, 4, "it left no reason"),
         Failure(cell.name, 10, "late"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("why", "status", "says"),
+    [
+        ("flow it: sender exited with 1: out of luck", 1, "flow it gave up: sender exited with 1: out of luck"),
+        ("flow it: sender was ended by SIGSEGV", -11, "flow it died: sender was ended by SIGSEGV"),
+        ("flow it: sender exited with 127", 127, "flow it refused: sender exited with 127"),
+        (f"flow it: {WRONG}", 1, f"flow it got wrong bytes: {WRONG}"),
+        ("flow it: its receiver got no byte", -15, "flow it: its receiver got no byte"),
+        ("the audit failed", 1, "the audit failed"),
+    ],
+)
+def test_a_failed_run_says_how_its_flow_ended(why: str, status: int, says: str) -> None:
+    assert with_kind(why, {"it": {"sender_exit": status, "receiver_exit": -15}}) == says
 
 
 def test_a_transfer_that_was_corrupted_is_not_said_to_have_been_given_up() -> None:

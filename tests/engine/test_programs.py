@@ -243,7 +243,7 @@ def test_without_a_sandbox_a_path_that_no_kernel_takes_is_refused(
         ("none", {}),
         ("ignores parameters", {"unknown parameter": "it was ignored"}),
         ("keeps nothing", {"transfers 1 MB": "has not put what arrived"}),
-        ("waits for 20 s", {"waits half a minute": "receiver exited with 1"}),
+        ("waits for 20 s", {"waits half a minute": "flow checked gave up: receiver exited with 1"}),
     ],
 )
 def test_check_says_what_is_wrong(toy: Toy, tmp_path: Path, flaw: str, wrong: dict[str, str]) -> None:
@@ -306,7 +306,7 @@ def test_check_makes_a_page_with_the_sentence_and_what_was_left(
     assert said.endswith(f"page   {page}\n")
     text = page.read_text()
     assert "crashes fails 3 of 5 demands" in text
-    assert "Flow checked: sender exited with 1: out of luck." in text
+    assert "Flow checked gave up: sender exited with 1: out of luck." in text
     links = [page.parent / unquote(link) for link in re.findall(r'<a href="(runs/[^"]+)"', text)]
     log, capture = (next(link for link in links if link.name == name) for name in ("checked.sender.err", "sender.pcap"))
     assert log == Path(named[1], "checked.sender.err")

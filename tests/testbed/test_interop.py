@@ -203,14 +203,15 @@ def test_the_tables_of_a_page(tmp_path: Path) -> None:
 
 
 def test_how_scripts_are_judged(tmp_path: Path) -> None:
-    scripts = {"passes": "A title", "ends-otherwise": "A title", "fails": "A title", "missing": "A title"}
+    scripts = dict.fromkeys(("passes", "ends-otherwise", "fails", "dies", "missing"), "A title")
     alone = [{"implementation": "a", "experiment": "a-by-script", "unsupported": None}]
     order = {"implementations": ["a"], "cases": {}, "pairs": [], "scripts": scripts, "alone": alone}
     deviation = "flow pair: sender exited with 1: line 3"
     for name, error, exits in (
         ("passes/seed-1", None, (0, 0)),
         ("ends-otherwise/failed-seed-1", "flow pair: receiver exited with 1: nobody is there", (0, 1)),
-        ("fails/failed-seed-1", deviation, (1, 0)),
+        ("fails/failed-seed-1", deviation, (1, 1)),
+        ("dies/failed-seed-1", deviation, (1, -11)),
     ):
         folder = tmp_path / "runs" / "interop" / "a-by-script" / f"case={name}"
         folder.mkdir(parents=True)
@@ -219,12 +220,19 @@ def test_how_scripts_are_judged(tmp_path: Path) -> None:
         flows = [{"name": "pair", "implementation": "utp-script", "receiver_implementation": "a"}]
         (folder / "run.json").write_text(json.dumps({"flows": flows}))
         vouch(folder)
-    assert judge.write(tmp_path, order, "testbed interop a b") == {"passed": 2, "failed": 2}
-    reasons = {
-        entry["script"]: entry["why"] for entry in json.loads((tmp_path / "interop.json").read_text())["scripted"]
+    assert judge.write(tmp_path, order, "testbed interop a b") == {"passed": 2, "failed": 3}
+    scripted = json.loads((tmp_path / "interop.json").read_text())["scripted"]
+    said = {entry["script"]: (entry["why"], entry["kind"]) for entry in scripted}
+    assert said == {
+        "passes": (None, ""),
+        "ends-otherwise": (None, ""),
+        "fails": (deviation, "deviated"),
+        "dies": (deviation, "died"),
+        "missing": ("there is no run", ""),
     }
-    assert reasons == {"passes": None, "ends-otherwise": None, "fails": deviation, "missing": "there is no run"}
-    assert deviation in (tmp_path / "index.html").read_text()
+    page = (tmp_path / "index.html").read_text()
+    assert deviation in page
+    assert ">a, dies: died</h3>" in page
 
 
 def test_a_real_matrix(tmp_path: Path) -> None:
