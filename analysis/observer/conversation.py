@@ -74,6 +74,9 @@ class Conversation:
     backward: Samples  # one-way delays of answers, at the instants the sender reports them
     connections: int
     clocks_disagree: bool = False  # delays longer than the flow would follow from them, so there are no samples
+    answer_pkts: int | None = (
+        None  # packets without data that the receiver sent once data came; None: they are encrypted
+    )
     marked_pkts: int = 0  # of all that the bottleneck's queue marked, if the sender may have asked for marks
 
 
@@ -122,7 +125,17 @@ def converse(there: pl.DataFrame, back: pl.DataFrame, *, place: str, end: float,
         backward=backward,
         connections=connections,
         clocks_disagree=disagree,
+        answer_pkts=_answer_pkts(there, back),
     )
+
+
+def _answer_pkts(there: pl.DataFrame, back: pl.DataFrame) -> int:
+    """Count the packets without data that came back after the first data, one that opens or ends a connection aside."""
+    carrying = there.filter(pl.col("payload_bytes") > 0)["time_ns"]
+    after = back.filter((pl.col("payload_bytes") == 0) & (pl.col("time_ns") >= carrying.min()))
+    over_tcp = int(there["proto"][0]) == TCP
+    answers = pl.col("flags") & (SYN | FIN_FLAG | RST) == 0 if over_tcp else pl.col("utp_type") == STATE
+    return len(after.filter(answers))
 
 
 def unwrapped(values: Ints, bits: int, first: int | None = None) -> Ints:

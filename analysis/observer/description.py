@@ -19,6 +19,7 @@ from common.counts import plural
 
 SLOW_START: Final = 1.3  # times as much in flight as a round-trip time before, at least; with delayed answers 1.5
 FEWEST_DOUBLINGS: Final = 2
+MANY_ANSWERS: Final = 1.2  # for each packet of data: more than one, beyond answers to repeated or reordered packets
 MOSTLY: Final = 0.5  # of the time
 LIMITED: Final = {
     Limit.RECEIVE_WINDOW: "the receiver's window limits it",
@@ -107,6 +108,7 @@ def described(flight: Flight) -> dict[str, Any]:
         "one_way_delay_ms": {"forward": _delays(seen.forward), "backward": _delays(seen.backward)},
         "in_flight_pkts": {"mean": round(flight.packets.mean(), 3), "max": int(flight.packets.max())},
         "receive_window_bytes": spread(flight.window_bytes[np.isfinite(flight.window_bytes)]),
+        "answers_per_data_pkt": _answers_per_data_pkt(flight),
         "retransmitted_pkts": {cause.value: again.count(cause) for cause in Cause},
         "facts": facts(flight),
         "packet_sizes": _sizes(seen),
@@ -127,6 +129,8 @@ def facts(flight: Flight, *, is_senders: bool = True) -> list[str]:
     said.append(
         f"{again:,} of {plural(len(seen.sent.times), 'packet')} sent again" if again else "no packet was sent again"
     )
+    if (each := _answers_per_data_pkt(flight) or 0.0) >= MANY_ANSWERS:
+        said.append(f"{three_digits(each)} answers for each packet of data")
     trips = 1e3 * flight.round_trips.values
     if is_senders and len(trips):
         said.append(f"packets answered after {three_digits(trips.min())} to {three_digits(trips.max())} ms")
@@ -134,6 +138,12 @@ def facts(flight: Flight, *, is_senders: bool = True) -> list[str]:
         waited = 1e3 * float(np.percentile(delay.queuing(seen.forward).values, 95))
         said.append(f"95 % of the data's delays within {three_digits(waited)} ms of the shortest")
     return said
+
+
+def _answers_per_data_pkt(flight: Flight) -> float | None:
+    """Return how many packets without data the receiver sent for each packet of data; None where they are encrypted."""
+    answers = flight.conversation.answer_pkts
+    return None if not answers else round(answers / len(flight.conversation.sent.times), 4)
 
 
 def _growth(flight: Flight) -> Iterator[str]:

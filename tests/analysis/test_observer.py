@@ -12,6 +12,7 @@ from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
 from analysis.observer import control, datagrams, delay, limits, sizes
 from analysis.observer.conversation import Answers, Conversation, DataPackets, Samples, unwrapped
+from analysis.observer.description import described, facts
 from analysis.observer.flight import Cause, Flight
 from analysis.observer.limits import Limit
 from analysis.run import Run
@@ -64,6 +65,16 @@ def test_delays_rtt_and_flight_agree_with_what_happened(tmp_path: Path) -> None:
     times, windows = np.array(model.windows[50:]).T
     # a sender sends whole packets, and its window reaches the next one before it sends
     assert np.abs(flight.packets.sampled(times) - np.floor(windows)).max() <= 1
+
+
+def test_answers_are_counted_for_each_packet_of_data(tmp_path: Path) -> None:
+    flight = observed(tmp_path, Model())
+    sent = len(flight.conversation.sent.times)
+    assert described(flight)["answers_per_data_pkt"] == pytest.approx(1, abs=0.02)
+    twice = Flight(replace(flight.conversation, answer_pkts=2 * sent))
+    assert "2 answers for each packet of data" in facts(twice)
+    encrypted = Flight(replace(flight.conversation, answer_pkts=None))
+    assert described(encrypted)["answers_per_data_pkt"] is None
 
 
 def test_losses_are_found_and_put_down_to_their_cause(tmp_path: Path) -> None:
