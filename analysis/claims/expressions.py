@@ -18,7 +18,7 @@ from functools import cache
 from statistics import fmean
 from typing import Any, Final, NoReturn
 
-from analysis.claims import syntax
+from analysis.claims import kinds, syntax
 from analysis.claims.comparisons import NO_VALUE, SIGNS, NoNumberError, compare
 from analysis.claims.syntax import ELSEWHERE, LONGEST, NEVER, PLAIN
 from analysis.claims.vocabulary import Vocabulary
@@ -83,7 +83,8 @@ _RANGES: Final = {
 
 def problem(expression: str, defined: Collection[str]) -> str | None:
     """Say what is wrong with an expression, as far as that shows without a run. It may use the words `defined`."""
-    return syntax.problem(expression, KNOWN.union(defined), ALL_ATTRIBUTES)
+    wrong = syntax.problem(expression, KNOWN.union(defined), ALL_ATTRIBUTES)
+    return wrong or kinds.problem(expression, kinds.Scope(others=defined))
 
 
 def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
@@ -201,7 +202,7 @@ class _Evaluation:
 
     def _attribute(self, value: object, name: str) -> Any:
         if name not in WORDS_OF.get(type(value), ()):
-            raise ValueError(f"{_kind(value)} has no {name!r}")
+            raise ValueError(f"{kind_of(value)} has no {name!r}")
         return getattr(value, name)
 
     def _compare(self, node: ast.Compare) -> bool:
@@ -226,7 +227,7 @@ class _Evaluation:
         if op is ast.Add and isinstance(left, str | list) and type(left) is type(right):
             joined: str | list[Any] = operator.add(left, right)
             if len(joined) > LONGEST:
-                raise ValueError(f"makes {_kind(left)} of more than {LONGEST} parts")
+                raise ValueError(f"makes {kind_of(left)} of more than {LONGEST} parts")
             return joined
         _number(left), _number(right)
         if (op is ast.Pow and math.isinf(left)) or (math.isinf(right) and op not in (ast.Add, ast.Mult)):
@@ -300,10 +301,10 @@ def _parameters(called: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 def _wrong(name: str, kind: Any, value: object) -> str | None:
     """Say what is wrong with an argument; None if nothing is, as far as its name and type tell."""
     if kind is str:
-        return None if isinstance(value, str) else f"found {_kind(value)}; allowed: a text in quotes"
+        return None if isinstance(value, str) else f"found {kind_of(value)}; allowed: a text in quotes"
     if kind in (float, int, float | None, int | None):
         if not _is_number(value):
-            return f"found {_kind(value)}; allowed: a number"
+            return f"found {kind_of(value)}; allowed: a number"
         assert isinstance(value, int | float)  # noqa: S101
         least, most, allowed = _RANGES.get(name, (-math.inf, math.inf, ""))
         return None if least <= value <= most or not allowed else f"found {value:g}; allowed: {allowed}"
@@ -377,10 +378,10 @@ def _whole(value: Any) -> int:
 
 
 def _refuse(value: object, allowed: str) -> NoReturn:
-    raise ValueError(f"found {_kind(value)}; allowed: {allowed}")
+    raise ValueError(f"found {kind_of(value)}; allowed: {allowed}")
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
     """Name a value for a message."""
     kinds: dict[type, str] = {Series: "a series", Instants: "instants", Run: "a run", list: "a list", str: "a text"}
     if type(value) in kinds:

@@ -6,7 +6,7 @@ A kind is that of a value: a number, a text, a series. Where it only shows in a 
 import ast
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -39,10 +39,12 @@ _PLAIN: Final[Mapping[str, str]] = MappingProxyType(
 class Scope:
     """What an expression may name: defined words, and where known the flows of its runs and all cells.
 
-    Without a cell of its own, an expression has the words of a run only behind `cell(...)` or `run(...)`.
+    `others` are words whose meaning is not known here; they may be anything, and take any arguments. Without a cell of
+    its own, an expression has the words of a run only behind `cell(...)` or `run(...)`.
     """
 
-    definitions: Mapping[str, str]
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    others: Collection[str] = ()
     flows: Collection[str] | None = None
     cells: Collection[str] | None = None
     has_cell: bool = True
@@ -115,7 +117,7 @@ class _Kinds:
             _fits(self.of(node), kind)
 
     def _name(self, name: str) -> str | None:
-        if name in self._bound:
+        if name in self._bound or name in self._scope.others:
             return None
         if name == syntax.NEVER:
             return NUMBER
@@ -161,6 +163,8 @@ class _Kinds:
         named = {str(word.arg): self.of(word.value) for word in node.keywords}
         if isinstance(node.func, ast.Name):
             name = node.func.id
+            if name in self._scope.others:
+                return None
             if name in syntax.ELSEWHERE:
                 return self._elsewhere(name, node)
             if name in _PLAIN:
@@ -231,11 +235,11 @@ def _bound(function: Callable[..., Any], given: list[str | None], named: dict[st
     written = [*list(parameters)[: len(given)], *named]
     missing = [name for name, each in parameters.items() if each.default is each.empty and name not in written]
     if len(given) > len(parameters) or len(set(written)) < len(written) or set(written) - {*parameters} or missing:
-        wrong = f"{', '.join(missing)} is missing" if missing else "found other arguments"
-        raise ValueError(f"{function.__name__}: {wrong}; allowed: {function.__name__}({', '.join(parameters)})")
+        wrong = f"lacks {', '.join(missing)}" if missing else "takes no other arguments"
+        raise ValueError(f"{function.__name__}({', '.join(parameters)}) {wrong}")
     for name, kind in zip(written, [*given, *named.values()], strict=True):
         annotation = parameters[name].annotation
         wanted = TEXT if annotation in (str, str | None) else NUMBER if annotation in (float, float | None) else None
         if kind is not None and wanted is not None and kind != wanted:
-            raise ValueError(f"{function.__name__}: {name}: found {kind}; allowed: {wanted}")
+            raise ValueError(f"{function.__name__}: {name}: {kind} stands where only {wanted} can")
     return written

@@ -43,7 +43,7 @@ def problems(experiment: Experiment, study: Study, cells_of: FindCells) -> Itera
         flows = cells.get(str(entry.get("cell"))) or [name for flows in cells.values() for name in flows]
         # a figure of kind curves, and lines of a panel, are drawn for each cell
         has_cell = bool({"cell", "cells"} & entry.keys()) or set(cells) == {syntax.SINGLE} or path[0] == "figure"
-        scope = kinds.Scope(experiment.words, dict.fromkeys(flows), cells, has_cell)
+        scope = kinds.Scope(experiment.words, flows=dict.fromkeys(flows), cells=cells, has_cell=has_cell)
         if wrong := kinds.problem(expression, scope):
             yield document.problem(path, f"found {expression!r}: {wrong}", EXPRESSION)
 

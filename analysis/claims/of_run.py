@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.claims.comparisons import NO_VALUE
-from analysis.claims.expressions import evaluate
+from analysis.claims.expressions import evaluate, kind_of
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
 from analysis.run import Run
@@ -32,7 +32,7 @@ def number(
     except NeverHappenedError:
         raise NotMeasuredError(f"{expression}: {NO_VALUE}") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInputError(f"expression {expression!r}: found {value!r}; allowed: a real number")
+        raise BadInputError(f"expression {expression!r}: found {kind_of(value)}; allowed: a real number")
     if math.isnan(value):
         raise NotMeasuredError(f"{expression}: {NO_VALUE}")
     return float(value)

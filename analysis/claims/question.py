@@ -151,4 +151,4 @@ class Question:
         return self._vocabularies[cell]
 
     def _wrong(self, expression: str, value: object, allowed: str) -> BadExpressionError:
-        return BadExpressionError(expression, f"gives {value!r}; allowed: {allowed}")
+        return BadExpressionError(expression, f"gives {expressions.kind_of(value)}; allowed: {allowed}")

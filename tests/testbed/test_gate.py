@@ -100,6 +100,8 @@ def test_budgets_ask_for_no_more_seeds_than_a_scenario_may(tmp_path: Path) -> No
         (budget("a", "qeue_ms.mean() < 1"), "unknown word 'qeue_ms' (did you mean queue_ms?)"),
         (budget("a", 'shared("jain") < 1'), "found shared('jain'), not one of throughput, share, fairness"),
         (budget("a", "1 < queue_ms.mean() < 2"), "which compares twice"),
+        (budget("a", "queue_ms > 3"), "budgets[0].holds: a series stands where only a number can; allowed: an ex"),
+        (budget("a", "throughput() > 3"), "budgets[0].holds: throughput(flow, t0, t1) lacks flow; allowed: an ex"),
         (budget("a", "queue_ms.mean() == 2"), "found 'queue_ms.mean() == 2', which allows one exact number only"),
         (budget("a", "queue_ms.mean() = 2"), "which allows one exact number only; a pair of budgets bounds both sides"),
         (
