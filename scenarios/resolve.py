@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scenarios import (
     checks,
@@ -28,6 +28,7 @@ from scenarios.plan.hosts import hosts
 from scenarios.plan.lead import lead
 from scenarios.plan.sizes import TooLargeError, sizes
 from scenarios.run_files import FORMAT
+from scenarios.units import parse
 from topologies import by_name
 from topologies.links.queues import QUEUES
 
@@ -103,8 +104,15 @@ def expand(scenario: Path, size: str) -> list[Cell]:
     return cells
 
 
-def flows_of_cells(scenario: Path) -> dict[str, list[str]]:
-    """Name the cells of a scenario and the flows of each, without a look at implementations.
+class Outline(NamedTuple):
+    """What a claims file may name of a cell: its flows, and instants up to its end."""
+
+    flows: list[str]
+    duration_s: float
+
+
+def outlines(scenario: Path) -> dict[str, Outline]:
+    """Outline the cells of a scenario by their names, without a look at implementations.
 
     Raises ScenarioError where the file does not follow the schema.
     """
@@ -116,8 +124,9 @@ def flows_of_cells(scenario: Path) -> dict[str, list[str]]:
         node = waiting.in_packets(point)
         if wrong := schema.problems(load.document(scenario, node), rules):
             raise ScenarioError(wrong)
-        flows = load.document(scenario, variation.repeated(node)).data["flows"]
-        named[_named(values)] = [flow["name"] for flow in flows]
+        data = load.document(scenario, variation.repeated(node)).data
+        flows = [flow["name"] for flow in data["flows"]]
+        named[_named(values)] = Outline(flows, parse(data["duration"], "time") / 1e9)
     return named
 
 

@@ -5,6 +5,7 @@ A kind is that of a value: a number, a text, a series. Where it only shows in a 
 
 import ast
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -30,6 +31,7 @@ _GIVEN: Final[Mapping[Any, str]] = MappingProxyType(
     {float: NUMBER, int: NUMBER, bool: TRUTH, str: TEXT, Series: SERIES, Instants: INSTANTS}
 )
 _CLASSES: Final[Mapping[str, type]] = MappingProxyType({RUN: Run, SERIES: Series, INSTANTS: Instants})
+_INSTANTS: Final = ("t", "t0", "t1", "after", "until")  # arguments of words
 _PLAIN: Final[Mapping[str, str]] = MappingProxyType(
     {name: TRUTH if name in ("all", "any") else NUMBER for name in syntax.PLAIN - {syntax.NEVER}}
 )
@@ -39,8 +41,9 @@ _PLAIN: Final[Mapping[str, str]] = MappingProxyType(
 class Scope:
     """What an expression may name: defined words, and where known the flows of its runs and all cells.
 
-    `others` are words whose meaning is not known here; they may be anything, and take any arguments. Without a cell of
-    its own, an expression has the words of a run only behind `cell(...)` or `run(...)`.
+    No instant of its runs is after `ends_s`. `others` are words whose meaning is not known here; they may be anything,
+    and take any arguments. Without a cell of its own, an expression has the words of a run only behind `cell(...)` or
+    `run(...)`.
     """
 
     definitions: Mapping[str, str] = field(default_factory=dict)
@@ -48,6 +51,7 @@ class Scope:
     flows: Collection[str] | None = None
     cells: Collection[str] | None = None
     has_cell: bool = True
+    ends_s: float = math.inf
 
 
 def problem(expression: str, scope: Scope, wanted: str | None = None) -> str | None:
@@ -185,18 +189,26 @@ class _Kinds:
         function = words(_CLASSES[kind])[name]
         bound = _bound(function, given, named)
         texts = [*node.args, *(word.value for word in node.keywords)]
-        if kind == RUN and self._is_own(node.func):
-            for parameter, text in zip([*bound][: len(texts)], texts, strict=False):
+        if self._is_own(node.func):
+            for parameter, text in zip(bound, texts, strict=True):
                 if parameter == "flow":
                     self._flow(text)
+                elif parameter in _INSTANTS:
+                    self._instant(f"{name}: {parameter}", text)
         return _given(function)
 
     def _is_own(self, called: ast.expr) -> bool:
         """Say whether the run that a word is asked of is one of the experiment's own."""
-        if isinstance(called, ast.Name):
-            return True
-        value = getattr(called, "value", None)
-        return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "cell"
+        while not isinstance(called, ast.Name):
+            if not isinstance(called, ast.Attribute | ast.Call):
+                return False
+            called = called.func if isinstance(called, ast.Call) else called.value
+        return called.id == "cell" or called.id in words(Run)
+
+    def _instant(self, name: str, text: ast.expr) -> None:
+        value = text.value if isinstance(text, ast.Constant) else None
+        if isinstance(value, int | float) and value > self._scope.ends_s:
+            raise ValueError(f"{name}: {value:g} s is after the end of the run, {self._scope.ends_s:g} s")
 
     def _flow(self, text: ast.expr) -> None:
         flows = self._scope.flows

@@ -10,10 +10,10 @@ from analysis.figures.panels import NAMES as PANELS
 from scenarios import scenario_files
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.load import read
-from scenarios.resolve import flows_of_cells
+from scenarios.resolve import Outline, outlines
 
-Cells = Mapping[str, list[str]]
-"""The flows of each cell of a scenario."""
+Cells = Mapping[str, Outline]
+"""Of each cell of a scenario its flows and its duration."""
 FindCells = Callable[[str], Cells | None]
 """The cells of an experiment; None where its scenario is not at hand, or wrong, which its own command says."""
 
@@ -40,10 +40,12 @@ def problems(experiment: Experiment, study: Study, cells_of: FindCells) -> Itera
         if path[0] == "words" or path[:-1] in wrong_cells:
             continue  # a word is checked where it is used
         entry = _around(experiment, path)
-        flows = cells.get(str(entry.get("cell"))) or [name for flows in cells.values() for name in flows]
+        own = [cells[entry["cell"]]] if entry.get("cell") in cells else list(cells.values())
+        flows = dict.fromkeys(name for cell in own for name in cell.flows)
+        ends_s = max(cell.duration_s for cell in cells.values() if "cell" not in entry or cell in own)
         # a figure of kind curves, and lines of a panel, are drawn for each cell
         has_cell = bool({"cell", "cells"} & entry.keys()) or set(cells) == {syntax.SINGLE} or path[0] == "figure"
-        scope = kinds.Scope(experiment.words, flows=dict.fromkeys(flows), cells=cells, has_cell=has_cell)
+        scope = kinds.Scope(experiment.words, flows=flows, cells=cells, has_cell=has_cell, ends_s=ends_s)
         if wrong := kinds.problem(expression, scope):
             yield document.problem(path, f"found {expression!r}: {wrong}", EXPRESSION)
 
@@ -62,7 +64,7 @@ def scenario_of(folder: Path, experiment: str) -> Path | None:
 def cells_in(scenario: Path | None) -> Cells | None:
     """Return the cells of a scenario; None without one, and for one that is wrong."""
     try:
-        return flows_of_cells(scenario) if scenario and scenario.exists() else None
+        return outlines(scenario) if scenario and scenario.exists() else None
     except ScenarioError:
         return None
 

@@ -366,6 +366,8 @@ PANELS: dict[str, object] = {"kind": "time-series", "panels": ["rate"]}
             PANELS,
             "there is no flow 'tpc'; its flows are tcp (did you mean tcp?)",
         ),
+        ({"measure": "share('tcp', 5, 21)"} | OF_CELL, PANELS, "share: t1: 21 s is after the end of the run, 20 s"),
+        ({"measure": "queue_ms.mean(25)"} | OF_CELL, PANELS, "mean: t0: 25 s is after the end of the run, 20 s"),
         ({"measure": "cell('a').jain()"}, PANELS, "there is no cell 'a'; the cells are buffer=20p, buffer=40p"),
         ({}, PANELS, "claims[0].measure: found 'jain()': 'jain' is of one cell; name it as the field `cell`, or by"),
         (
