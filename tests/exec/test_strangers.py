@@ -39,6 +39,54 @@ def test_iperf_over_links_without_a_rate_ends(options: tuple[str, ...], rate: st
     assert ("no rate have 1 Gbit/s (`--link-rate" in done.stderr) == (not options)
 
 
+UNRATED = """\
+import sys
+
+from mininet.link import Link, TCLink
+from mininet.net import Mininet
+
+net = Mininet(controller=None, link=TCLink if sys.argv[1] == "tc" else Link)
+a, b = net.addHost("a"), net.addHost("b")
+net.addLink(a, b, bw=float(sys.argv[2]))
+net.start()
+b.cmd("iperf3 -s -D; sleep 1")
+print(a.cmd("iperf3 -c", b.IP(), "-t 2 | grep receiver"))
+net.stop()
+"""
+
+
+@pytest.mark.parametrize(("link", "bw", "mbps"), [("plain", "10", 956), ("tc", "100000", 956), ("tc", "10", 9.5)])
+def test_a_bw_that_mininet_ignores_gives_no_rate(link: str, bw: str, mbps: float, tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text(UNRATED)
+    done = execute("lab.py", link, bw, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [told] = re.findall(r"([\d.]+) Mbits/sec +receiver", done.stdout)
+    assert float(told) == pytest.approx(mbps, rel=0.03)
+    assert ("no rate have 1 Gbit/s (`--link-rate" in done.stderr) == (mbps == 956)
+
+
+DEEP = """\
+from mininet.link import TCLink
+from mininet.net import Mininet
+
+net = Mininet(controller=None, link=TCLink)
+a, b = net.addHost("a"), net.addHost("b")
+net.addLink(a, b, bw=100, delay="12.5ms", max_queue_size=7000)
+net.start()
+b.cmd("iperf3 -s -D; sleep 1")
+print(a.cmd("iperf3 -c", b.IP(), "-t 10 -w 16M | grep receiver"))
+net.stop()
+"""
+
+
+def test_memory_of_tcp_is_enough_for_a_deep_queue(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text(DEEP)
+    done = execute("lab.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [told] = re.findall(r"([\d.]+) Mbits/sec +receiver", done.stdout)
+    assert float(told) > 85
+
+
 @pytest.mark.parametrize("rate", ["1", "-1mbit", "1kbit", "1000gbit"])
 def test_a_rate_that_no_link_has_is_refused(rate: str, tmp_path: Path) -> None:
     (tmp_path / "lab.py").write_text("")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Added to Mininet in the lab: what `testbed exec` asks of all links, and which switches form loops.
+"""Added to Mininet in the lab: what `testbed exec` asks of all links, TCP's memory, and which switches form loops.
 
 Computing takes no virtual time, so a link without a rate would be infinitely fast, and a program that sends as fast as
 it can would send forever. Each interface of such a link gets `tbf` with the rate of `--link-rate`. The program `tc` of
@@ -9,6 +9,7 @@ the lab (see `tc` beside this file) puts what a script calls the root below it.
 import ctypes
 import fcntl
 import json
+import resource
 import socket
 import struct
 import time
@@ -23,6 +24,7 @@ from mininet import quick
 ORDER = Path("/run/testbed/links.json")
 RATED = Path("/run/testbed/rated")
 LOOPS = Path("/run/testbed/loops.json")
+_TCP_PAGES = Path("/proc/sys/net/ipv4/tcp_mem")
 QUEUE_BYTES = 1_500_000
 """Of a link without a rate: a thousand packets, as many as a device of Linux holds by default."""
 _BURST_BYTES = 1 << 17
@@ -49,8 +51,17 @@ def prepare(intf: Any, params: dict[str, Any]) -> None:
     with suppress(OSError):  # a script's own kind of link, whose interface is elsewhere
         if not order["offload"]:
             _keep_packets_apart(intf.node.pid, intf.name)
-        if order["rate_bps"] and not params.get("bw"):
+        if order["rate_bps"] and not _is_rated(intf, params.get("bw")):
             _limit(intf.node.pid, intf.name, order["rate_bps"])
+
+
+def _is_rated(intf: Any, bw: Any) -> bool:
+    """Say whether an interface keeps the rate that its script gave it, in Mbit/s.
+
+    A plain link of Mininet's has none, whatever `bw` says, and one of class TCLink leaves out what is above its bound.
+    """
+    most = getattr(intf, "bwParamMax", 0)
+    return isinstance(bw, int | float) and 0 < bw <= most
 
 
 def _limit(process: int, name: str, rate_bps: int) -> None:
@@ -82,7 +93,21 @@ def started(net: Any) -> None:
     """
     if net.controllers:
         time.sleep(_SETTLES_S)
+    _let_tcp_hold_more()
     _note_loops(net)
+
+
+def _let_tcp_hold_more() -> None:
+    """Let the connections of all hosts together hold a third of the guest's memory before they have to save.
+
+    The kernel gives TCP a share for one host of the guest's size. Beyond it windows fall to a few packets, so flows
+    over long or deep links would be slower than on the hosts that the script describes, without a word.
+    """
+    with suppress(OSError, ValueError):  # the kernel of --real-time may be another
+        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        pages = int(fields["MemTotal"].split()[0]) * 1024 // resource.getpagesize() // 3
+        if pages > int(_TCP_PAGES.read_text().split()[-1]):
+            _TCP_PAGES.write_text(f"{pages} {pages} {pages + pages // 2}\n")
 
 
 def _note_loops(net: Any) -> None:
