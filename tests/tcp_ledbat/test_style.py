@@ -24,6 +24,7 @@ NOT_IN_PATCHES = (
     "PREFER_DEFINED_ATTRIBUTE_MACRO",  # files for the host do not have it
     "PRINTK_WITHOUT_KERN_LEVEL",  # UM_KERN_ERR is one
     "AVOID_BUG",  # as the same function has it elsewhere
+    "EMBEDDED_FILENAME",  # the help of a boot option names the file that describes it
 )
 
 
