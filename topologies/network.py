@@ -182,6 +182,10 @@ class BatchIntf(Intf):  # type: ignore[misc]
                 node.configuration.tc(node.namespace, node.name, line)
         return {}
 
+    def updateIP(self) -> str | None:  # noqa: N802  Mininet's name
+        """Like Mininet's, which finds no address of IPv6: by this one, its command line knows a host's name."""
+        return self.ip if self.ip and ":" in self.ip else super().updateIP()
+
     def batch_ip(self, line: str) -> None:
         """Add an ``ip`` line for this interface's node."""
         self.node.configuration.ip(self.node.namespace, self.node.name, line)

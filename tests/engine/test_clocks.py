@@ -35,7 +35,8 @@ captures: [bottleneck-in, backward-in, sender]
 keep_captures: true
 """
 # host: offset, us, and skew, ppm
-CLOCKS = {"10.0.1.1": (3_000_000, 500), "10.1.1.1": (-2_000_000, -500), "10.0.2.1": (0, -1000), "10.1.2.1": (0, 0)}
+CLOCKS = {"s1": (3_000_000, 500), "d1": (-2_000_000, -500), "s2": (0, -1000), "d2": (0, 0)}
+ADDRESSES = {4: "10.{}.{}.1", 6: "fd00:{}:{}::1"}
 TARGET_MS, SKEW_PPM = 30, 1000
 ONE_FLOW = f"""\
 experiment: drift
@@ -76,8 +77,11 @@ def queue_ms(folder: Path, start_s: float, end_s: float) -> float:
     return float(8e3 * queue["backlog_bytes"].cast(pl.Float64).mean() / 10e6)  # type: ignore[arg-type, operator]
 
 
-def test_timestamps_on_the_wire_are_those_of_the_clocks(carry_out: Callable[[str, str], tuple[Path, Any]]) -> None:
-    folder, summary = carry_out(TWO_FLOWS, "run")
+@pytest.mark.parametrize("version", ADDRESSES)
+def test_timestamps_on_the_wire_are_those_of_the_clocks(
+    carry_out: Callable[[str, str], tuple[Path, Any]], version: int
+) -> None:
+    folder, summary = carry_out(f"{TWO_FLOWS}ip: {version}\n", "run")
     assert summary["flows"]["utp"]["received_bytes"] > 0 < summary["flows"]["tcp"]["received_bytes"]
     assert write_columns(folder) == []
     run_ns = 1_000_000_030_000_000_000  # zero of the scenario, CLOCK_REALTIME
@@ -86,14 +90,15 @@ def test_timestamps_on_the_wire_are_those_of_the_clocks(carry_out: Callable[[str
     assert len(utp) > 500
     at_bottleneck = seen.filter(pl.col("tap").cast(pl.String).is_in(["bottleneck-in", "backward-in"]))
     for host, (offset_us, skew_ppm) in CLOCKS.items():
-        packets = at_bottleneck.filter(pl.col("src").cast(pl.String) == host, pl.col("tsval") > 0)
+        address = ADDRESSES[version].format("sd".index(host[0]), host[1])
+        packets = at_bottleneck.filter(pl.col("src").cast(pl.String) == address, pl.col("tsval") > 0)
         assert len(packets) > 300
         behind_us = [
             (stamp - (run_ns + at_ns) // 1000 - skew_ppm * at_ns // 10**9 - offset_us) % 2**32
             for at_ns, stamp in packets.select("time_ns", "tsval").iter_rows()
         ]
         # uTP has the clock itself, TCP's begins at random; a packet is here some microseconds after it was stamped
-        zero_us = 0 if host.startswith(("10.0.1.", "10.1.1.")) else behind_us[0]
+        zero_us = 0 if host in ("s1", "d1") else behind_us[0]
         off_us = [(value - zero_us + 2**31) % 2**32 - 2**31 for value in behind_us]
         assert max(map(abs, off_us)) <= 30
     tcp = at_bottleneck.filter(pl.col("flow").cast(pl.String) == "tcp")

@@ -26,12 +26,23 @@ MARKING = SCENARIO.replace("20p}", "200p, queue: codel, params: {ecn: true}}\ntc
 Behind = Callable[..., tuple[pl.DataFrame, Any]]
 
 
+FULL_BYTES = {4: 1448, 6: 1428}
+"""Data in a full packet, by the version of IP."""
+
+
+@pytest.fixture(params=[4, 6])
+def version(request: pytest.FixtureRequest) -> int:
+    """The version of IP of all hosts."""
+    return int(request.param)
+
+
 @pytest.fixture
-def behind(tmp_path: Path) -> Behind:
+def behind(tmp_path: Path, version: int) -> Behind:
     """Runs the flow with a line more; returns its acknowledgements after the start, and the queue's counters."""
 
     def run(box: str, text: str = SCENARIO) -> tuple[pl.DataFrame, Any]:
-        folder, summary = carried_out(tmp_path / str(len(list(tmp_path.iterdir()))), text + box)
+        into = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder, summary = carried_out(into, f"{text}{box}ip: {version}\n")
         counters = summary["counters"]["queues"]["bottleneck"]
         packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(
             pl.col("tap").cast(pl.String) == "backward-in", pl.col("time_ns").is_between(2 * 10**8, 5 * 10**9)
@@ -41,21 +52,23 @@ def behind(tmp_path: Path) -> Behind:
     return run
 
 
-def test_each_acknowledgement_becomes_eight(behind: Behind) -> None:
+def test_each_acknowledgement_becomes_eight(behind: Behind, version: int) -> None:
     whole, _ = behind("")
     parts, _ = behind("middleboxes: [{host: d1, acks: split}]\n")
     assert len(parts) > 6 * len(whole)  # duplicates stay one
-    assert whole["bytes"].median() == 2 * 1448
-    assert parts["bytes"].median() == 2 * 1448 / 8
+    assert whole["bytes"].median() == 2 * FULL_BYTES[version]
+    assert parts["bytes"].median() == 2 * FULL_BYTES[version] / 8
 
 
-def test_an_acknowledgement_stands_for_those_of_20_ms(behind: Behind) -> None:
+def test_an_acknowledgement_stands_for_those_of_20_ms(behind: Behind, version: int) -> None:
     acks, _ = behind("middleboxes: [{host: d1, acks: stretched}]\n")
-    waited = acks.with_columns(pl.col("time_ns").diff().alias("gap_ns")).filter(pl.col("bytes") > 2 * 1448)
+    waited = acks.with_columns(pl.col("time_ns").diff().alias("gap_ns")).filter(
+        pl.col("bytes") > 2 * FULL_BYTES[version]
+    )
     assert len(waited) > 100
     # a duplicate one goes on at once, and what waits goes before it
     assert waited.filter(pl.col("gap_ns") >= 20_000_000).height > 0.9 * len(waited)
-    assert np.median(waited["bytes"].drop_nulls()) >= 7 * 1448
+    assert np.median(waited["bytes"].drop_nulls()) >= 7 * FULL_BYTES[version]
 
 
 def test_what_was_lost_is_acknowledged(behind: Behind) -> None:
@@ -74,7 +87,9 @@ def test_marks_are_lost_behind_the_queue_and_not_made_before_it(behind: Behind) 
     assert marked["d1"]["overflowed_pkts"] > 0
 
 
-def test_a_host_gets_other_ports_and_the_old_ones_are_forgotten(tmp_path: Path, program: Callable[[str], None]) -> None:
+def test_a_host_gets_other_ports_and_the_old_ones_are_forgotten(
+    tmp_path: Path, program: Callable[[str], None], version: int
+) -> None:
     """A sender that nobody answers notices nothing. libutp's receiver takes the packets for a stranger's."""
     for name in ("udp-cbr", "libutp"):
         program(name)
@@ -82,7 +97,7 @@ def test_a_host_gets_other_ports_and_the_old_ones_are_forgotten(tmp_path: Path, 
         "pairs: 1", "pairs: 2"
     )
     box = "middleboxes: [{host: s1, rebound: 2s}, {host: s2, rebound: 2s}]\n"
-    folder, summary = carried_out(tmp_path, text + box)
+    folder, summary = carried_out(tmp_path, f"{text}{box}ip: {version}\n")
     flows = summary["flows"]
     packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(pl.col("tap") == "bottleneck-out")
     for name in ("call", "utp"):

@@ -40,7 +40,9 @@ class Terminal:
         os.write(self._end, line.encode())
 
 
-def test_pingall_ping_by_name_ss_and_ctrl_c(scenario: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [4, 6])
+def test_pingall_ping_by_name_ss_and_ctrl_c(scenario: Path, tmp_path: Path, version: int) -> None:
+    scenario.write_text(f"{scenario.read_text()}ip: {version}\n")
     canary = Canary(tmp_path / "home")  # links to it lie in the guest's folder when that is removed
     terminal = Terminal([str(Path(sys.executable).parent / "testbed"), "shell", str(scenario)])
     terminal.read_until("mininet> ")
@@ -53,7 +55,7 @@ def test_pingall_ping_by_name_ss_and_ctrl_c(scenario: Path, tmp_path: Path) -> N
     terminal.read_until("mininet> ")
     terminal.type("s1 iperf3 -c d1 -t 30 -i 0 &\n")
     terminal.read_until("mininet> ")
-    terminal.type("s1 ss -ti dst d1\n")
+    terminal.type(f"s1 ss -ti -{version}\n")
     assert "cubic" in terminal.read_until("mininet> ")
     terminal.type("s1 ping d2\n")
     terminal.read_until("bytes from")
