@@ -197,7 +197,7 @@ def of_program(name: str, folder: Path) -> pl.DataFrame:
     return seen.filter(pl.col("flow").is_not_null())
 
 
-@pytest.mark.parametrize("name", ["udp-cbr", "video-call", "web", "video", "dns", "quic-go"])
+@pytest.mark.parametrize("name", ["udp-cbr", "video-call", "web", "video", "dns", "quic-go", "openssl-quic", "ngtcp2"])
 def test_programs_talk_over_ipv6(program: Callable[[str], None], tmp_path: Path, name: str) -> None:
     program(name)
     assert of_program(name, tmp_path)["proto"].unique().to_list() == [TCP if name in OVER_TCP else UDP]

@@ -217,12 +217,13 @@ static void dial(void)
 	ngtcp2_settings settings;
 	ngtcp2_transport_params parameters;
 	ngtcp2_cid to, from;
-	ngtcp2_path over = path();
+	ngtcp2_path over;
 	int error;
 
 	own = address(NULL);
 	*(family() == AF_INET6 ? &own.six.sin6_port : &own.four.sin_port) = 0;
 	peer = address(told("PEER"));
+	over = path();
 	open_socket();
 	describe(&settings, &parameters);
 	drawn(&to);
