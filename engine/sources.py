@@ -63,6 +63,7 @@ def digest(modules: Iterable[str], project: Path = PROJECT) -> str:
     return digest_of({str(file.relative_to(project)): file_digest(file) for file in sources(modules, project)})
 
 
+@cache
 def environment(project: Path = PROJECT) -> dict[str, object]:
     """Return what executes the sources: the lock file's digest, the interpreter, and packages that the lock names.
 
@@ -76,6 +77,11 @@ def environment(project: Path = PROJECT) -> dict[str, object]:
         "python": f"{sys.implementation.name} {sys.version}",
         "packages": {name: version for name, version in installed.items() if name in locked},
     }
+
+
+def stage(modules: Iterable[str], project: Path = PROJECT) -> str:
+    """Return the SHA-256 (hex) of what executes a stage: its sources, as `digest` takes them, and the environment."""
+    return digest_of([digest(modules, project), environment(project)])
 
 
 def _same_name(name: str) -> str:
@@ -119,10 +125,9 @@ def _executed_by(name: str, project: Path) -> list[Path]:
 def main(backend: str, *stages: str) -> int:
     """Print what this module's description says; a stage is given as NAME=MODULE,..."""
     code = {"runs": runs(backend)}
-    executes = environment()
-    for stage in stages:
-        name, _, modules = stage.partition("=")
-        code[name] = digest_of([digest(modules.split(",")), executes])
+    for named in stages:
+        name, _, modules = named.partition("=")
+        code[name] = stage(modules.split(","))
     print(json.dumps({"code": code, "images": index.names(PROJECT)}))
     return 0
 

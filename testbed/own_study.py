@@ -148,7 +148,7 @@ def _take_over(other: Path, folder: Path, wanted: Sequence[Wanted]) -> None:
     """Copy finished runs of another folder that this one lacks."""
     there = other / "runs"
     since = other / _COLUMNS_NOTE
-    if not since.exists() or since.read_text() != sources.digest([_COLUMNS]):
+    if not since.exists() or since.read_text() != sources.stage([_COLUMNS]):
         return  # its columns are of other code
     taken = 0
     for one in list(_due(folder, wanted)):
@@ -179,5 +179,5 @@ def _due(folder: Path, wanted: Sequence[Wanted]) -> Iterator[Wanted]:
 def _columns_since(folder: Path) -> Path:
     """Return a file as old as the code of columns has been what it is now, as far as this folder knows."""
     note = folder / _COLUMNS_NOTE
-    notes.keep(note, sources.digest([_COLUMNS]))
+    notes.keep(note, sources.stage([_COLUMNS]))
     return note
