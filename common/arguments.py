@@ -32,5 +32,5 @@ def wrong_shell() -> str | None:
         return f"umask: found {mask:04o}; allowed: one that leaves files to their owner, such as 0022"
     limit_bytes, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit_bytes != resource.RLIM_INFINITY and limit_bytes < LEAST_BYTES:
-        return f"ulimit -v: found {limit_bytes >> 20} MiB; allowed: none, or {LEAST_BYTES >> 20} MiB"
+        return f"ulimit -v: found {limit_bytes >> 20} MiB; allowed: none, or {LEAST_BYTES >> 20} MiB or more"
     return None

@@ -481,7 +481,7 @@ def test_what_never_happens_is_told_in_figures_of_numbers(runs: Path, tmp_path: 
         ({"kind": "pie"}, "figure.kind: found 'pie'; allowed: time-series, curves, table, values-by-seed"),
         (
             {"kind": "time-series", "panels": ["wind"]},
-            "figure.panels: found 'wind', allowed is one of rate, window, in-flight, queue",
+            "rate, window, in-flight, queue, queue-ms, waited-ms, estimate-ms, rtt-ms (did you mean window?)",
         ),
         (
             {"kind": "time-series", "panels": ["rate"], "cells": ["x"]},
