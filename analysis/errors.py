@@ -9,5 +9,8 @@ class BadExpressionError(BadInputError):
     """An expression that makes no sense; who knows its file says the place, too."""
 
     def __init__(self, expression: str, wrong: str) -> None:
-        super().__init__(f"expression {expression!r}: {wrong}")
+        super().__init__(expression, wrong)  # both, so that another process can hand it over
         self.expression, self.wrong = expression, wrong
+
+    def __str__(self) -> str:
+        return f"expression {self.expression!r}: {self.wrong}"

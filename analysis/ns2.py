@@ -11,6 +11,8 @@ from analysis.verdicts.spread import spread
 CELLS: Final = "cells.yaml"
 RESULTS: Final = "results.json"  # beside it
 NUMBERS: Final = ("utilization", "jain", "loss")
+RECORDED: Final = {"utilization": "utilization_of_whole_run"}
+"""Under what name the results have a number, where that is another: what both flows carry, over the whole run."""
 PERCENT: Final = "utilization"  # a fraction in the results, and in percent where a paper prints it
 SPREAD: Final = " spread"  # behind a number's name: its standard deviation
 
@@ -78,7 +80,7 @@ def by_claim(folder: Path) -> dict[str, list[dict[str, Any]]]:
         for name, claim in cell.claims.items():
             number = name.removesuffix(SPREAD)
             scale = 100 if number == PERCENT else 1
-            values = {seed: scale * value for seed, value in enumerate(came.get(number, list), 1)}
+            values = {seed: scale * value for seed, value in enumerate(came.get(RECORDED.get(number, number), list), 1)}
             entry = {"title": cell.reading.name, "measured": vars(spread(values))}
             entries.setdefault(f"{cell.experiment}/{claim}", []).append(entry)
     return entries

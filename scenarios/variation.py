@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ MOST_VALUES = 1_000_000
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
 
-def check_variation(document: Document, rules: schema.Schema) -> None:
-    """Refuse a malformed matrix or case before cells are built from it."""
+def check_variation(document: Document, rules: schema.Schema, given: Sequence[str] = ()) -> None:
+    """Refuse a malformed matrix or case before cells are built from it; names of `given` may stand in `${}`, too."""
     properties = {name: rules["properties"][name] for name in FIELDS}
     wrong = schema.problems(document, {"properties": properties})
     if wrong:
@@ -41,7 +41,7 @@ def check_variation(document: Document, rules: schema.Schema) -> None:
         if name not in allowed
     ]
     rest = {name: value for name, value in document.data.items() if name != "matrix"}
-    wrong += unknown_names(document, (), rest, list(document.data.get("matrix", {})), replaced=False)
+    wrong += unknown_names(document, (), rest, [*document.data.get("matrix", {}), *given], replaced=False)
     used = set(_placeholders(rest))
     wrong += [
         document.problem(("matrix", name), "not used", f'"${{{name}}}" in some field')

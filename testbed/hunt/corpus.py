@@ -20,7 +20,7 @@ def read(file: Path, client: str) -> list[Arena]:
     """
     root = tables.spread(file, load.read_nodes(file))
     document = load.document(file, root)
-    variation.check_variation(document, schema.load_schema("scenario"))
+    variation.check_variation(document, schema.load_schema("scenario"), [CLIENT])
     wrong = [
         document.problem(("matrix", axis), "has no place in a corpus", f"{CLIENT}, and cases")
         for axis in document.data.get("matrix", {})

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from analysis.claims import registry
 from analysis.documents import read_json
-from analysis.ns2 import NUMBERS, Cell, cells
+from analysis.ns2 import NUMBERS, RECORDED, Cell, cells
 from analysis.verdicts.intervals import standard_deviation
 
 WORKFLOWS: Final = Path(__file__).parents[2] / "workflows"
@@ -38,7 +38,7 @@ def _table(
         for number in NUMBERS:
             if number in of_case[0].claims:
                 claim = f"{experiment}/{of_case[0].claims[number]}"
-                measured = [_cell(in_ns2.get(name, {}).get(number), number) for name in readings]
+                measured = [_cell(in_ns2.get(name, {}).get(RECORDED.get(number, number)), number) for name in readings]
                 lines.append(_row([case, number, _paper(claim), _kernel(claim, number), *measured]))
     return "\n".join(lines)
 

@@ -61,4 +61,4 @@ def test_claims_find_what_the_simulator_gives_in_each_reading() -> None:
     assert fairness[0]["measured"]["mean"] == pytest.approx(fmean(kept["jain"]))
     assert simulated["icccn-table1-ledbat-vs-ledbat/e03"][0]["measured"] == fairness[0]["measured"]
     utilization = simulated["icccn-table1-ledbat-vs-ledbat/e01"][0]["measured"]["mean"]
-    assert utilization == pytest.approx(100 * fmean(kept["utilization"]))
+    assert utilization == pytest.approx(100 * fmean(kept["utilization_of_whole_run"]))

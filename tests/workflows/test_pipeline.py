@@ -221,7 +221,7 @@ def test_wrong_claims_are_told_before_anything_runs(small: Any) -> None:
     claims = small.folder / "workflows/studies/toy/two.claims.yaml"
     claims.write_text(claims.read_text() + "  approximat: true\n")
     output = small(code=1)
-    assert "two.claims.yaml:13: claims[0].approximat: unknown field; allowed: " in output
+    assert "two.claims.yaml:14: claims[0].approximat: unknown field; allowed: " in output
     assert "(did you mean approximate?)" in output
     assert "Traceback" not in output
     assert small.calls("testbed run") == []
@@ -434,7 +434,7 @@ def test_what_the_first_experiment_reads_comes_before_the_others_run_too(small: 
     config, study = small.folder / "workflows/config.yaml", small.folder / "workflows/studies/toy"
     config.write_text(f"{config.read_text()}first: toy-two\n")  # its claim reads toy-one
     (study / "long.yaml").write_text(scenario("toy-long", "cases: {long: {duration: 9s}}\n"))
-    (study / "long.claims.yaml").write_text(claims("toy-long", "measure: jain()"))
+    (study / "long.claims.yaml").write_text(claims("toy-long", "cell: case=long\n  measure: jain()"))
     small()
     calls = small.calls()
     first = next(number for number, call in enumerate(calls) if call.startswith("analysis report"))
