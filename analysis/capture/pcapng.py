@@ -19,6 +19,7 @@ from analysis import bottleneck, run_json
 from analysis.capture import columns, packed, pcap
 from analysis.capture.addresses import Addresses
 from analysis.capture.owners import Owners
+from analysis.capture.records import Content, Record, records
 from analysis.documents import Fields, read_made
 from analysis.errors import BadInputError
 from analysis.files import whole
@@ -32,11 +33,6 @@ SECTION, INTERFACE, NAMES, PACKET = 0x0A0D0D0A, 1, 4, 6  # types of blocks
 END, COMMENT, NAME, DESCRIPTION, USER_APPLICATION, RESOLUTION = 0, 1, 2, 3, 4, 9  # options
 OF_VERSION: Final = {4: 1, 6: 2}  # records of names
 NANOSECONDS: Final = b"\x09"
-RECORD: Final = {b"\x4d\x3c\xb2\xa1": ("<IIII", 1), b"\xa1\xb2\x3c\x4d": (">IIII", 1)} | {
-    b"\xd4\xc3\xb2\xa1": ("<IIII", 1000),
-    b"\xa1\xb2\xc3\xd4": (">IIII", 1000),
-}
-"""By the first bytes of a capture: the form of a record's header, and the nanoseconds of its smaller unit."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +42,6 @@ class Written:
     pkts: int
     places: list[str]  # its interfaces
     comments: int
-
-
-@dataclass(frozen=True)
-class _Record:
-    """A packet of a capture; its bytes stay in the capture."""
-
-    time_ns: int  # since the epoch
-    place: int
-    number: int  # in its capture
-    begins: int
-    kept_bytes: int
-    wire_bytes: int
 
 
 def write(folder: Path, file: Path) -> Written:
@@ -75,15 +59,15 @@ def write(folder: Path, file: Path) -> Written:
     happened = sorted(_happened(run, folder))
     pkts = comments = 0
     with ExitStack() as stack, whole(file) as temporary, temporary.open("wb") as out:
-        contents = [stack.enter_context(pcap.unpacked(path))[:] for path in captures]
+        contents = [stack.enter_context(pcap.unpacked(path)) for path in captures]
         _begin(out, run, read_made(folder, "run.json"), places)
-        rows = (_records(place, content) for place, content in enumerate(contents))
-        for record in heapq.merge(*rows, key=lambda one: one.time_ns):
+        rows = (_numbered(place, content) for place, content in enumerate(contents))
+        for record, place, number in heapq.merge(*rows, key=lambda row: row[0].time_ns):
             said = []
             while happened and happened[0][0] <= record.time_ns:
                 said.append(happened.pop(0)[1])
-            said += about.get((record.place, record.number), [])
-            _packet(out, record, contents[record.place], said)
+            said += about.get((place, number), [])
+            _packet(out, record, place, contents[place], said)
             pkts += 1
             comments += len(said)
     return Written(pkts, places, comments)
@@ -129,15 +113,9 @@ def _dropped(run: Settings, captures: list[Path]) -> dict[tuple[int, int], list[
     return found
 
 
-def _records(place: int, content: bytes) -> Iterator[_Record]:
-    form, unit_ns = RECORD[content[:4]]
-    at, number = pcap.FILE_HEADER_BYTES, 0
-    while at + 16 <= len(content):
-        seconds, fraction, kept, wire = struct.unpack_from(form, content, at)
-        if at + 16 + kept > len(content):
-            return  # cut off
-        yield _Record(seconds * NS + fraction * unit_ns, place, number, at + 16, kept, wire)
-        at, number = at + 16 + kept, number + 1
+def _numbered(place: int, content: Content) -> Iterator[tuple[Record, int, int]]:
+    for number, record in enumerate(records(content)):
+        yield record, place, number
 
 
 def _begin(out: IO[bytes], run: Settings, document: Fields, places: list[str]) -> None:
@@ -172,9 +150,9 @@ def _addresses(network: Fields) -> Iterator[tuple[str, IPv4Address | IPv6Address
                     yield str(end["node"]), address
 
 
-def _packet(out: IO[bytes], record: _Record, content: bytes, comments: list[str]) -> None:
+def _packet(out: IO[bytes], record: Record, place: int, content: Content, comments: list[str]) -> None:
     data = content[record.begins : record.begins + record.kept_bytes]
-    head = (record.place, record.time_ns >> 32, record.time_ns & 0xFFFFFFFF, record.kept_bytes, record.wire_bytes)
+    head = (place, record.time_ns >> 32, record.time_ns & 0xFFFFFFFF, record.kept_bytes, record.wire_bytes)
     options = _options(*((COMMENT, comment.encode()) for comment in comments)) if comments else b""
     _block(out, PACKET, struct.pack("<IIIII", *head) + data + bytes(-len(data) % 4) + options)
 

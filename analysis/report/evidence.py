@@ -205,7 +205,7 @@ class Source:
         return replace(evidence, instant_s=instant_s, packets=packets)
 
     def _making(self, read: Sequence[tuple[str, str]], claim: Mapping[str, Any]) -> str:
-        """Give the command that makes what is missing at full size: the one run that a claim asks for, or all."""
+        """Give the command that makes what is missing at size complete: the one run that a claim asks for, or all."""
         missing = next(run for run in read if run not in self._ran)
         if read == [missing] and claim.get("cell") == missing[1] and missing[0] in self._simulated:
             return command_of({"cell": missing[1], "seed": 1, "size": COMPLETE}, self._scenario(missing[0]), "runs")

@@ -2,14 +2,15 @@
 
 import copy
 import json
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.capture import packed
+from analysis.capture.pcap import FILE_HEADER_BYTES
+from analysis.capture.records import HEADER_BYTES, records
 from analysis.run import Run
 from analysis.run_json import NS
 from analysis.series import NotMeasuredError
@@ -22,7 +23,6 @@ from testbed.shared.inequalities import Number, number_of
 
 STUDY: Final = "rewind"
 PAST: Final = "past"
-_FILE_HEAD, _RECORD = 24, struct.Struct("<IIII")  # of pcap, nanoseconds, as the guest writes it
 
 Events = list[dict[str, Any]]
 
@@ -136,27 +136,15 @@ def captures_at(run: Path, taps: Sequence[str]) -> list[Path]:
 
 
 def before(capture: Path, until_ns: int) -> list[bytes]:
-    """List the records of a capture (pcap of this host's byte order, in ns) before an instant, with their headers."""
+    """List the records of a capture before an instant, with their headers."""
     content = packed.content(capture)
-    places = list(_places(content, until_ns))
-    return [content[place:end] for place, end in pairwise(places)]
+    early = takewhile(lambda record: record.time_ns < until_ns, records(content))
+    return [content[record.begins - HEADER_BYTES : record.begins + record.kept_bytes] for record in early]
 
 
 def write_late(capture: Path, from_ns: int, into: Path) -> None:
     """Write the part of a capture that begins with an instant."""
     content = packed.content(capture)
-    *_, place = _places(content, from_ns)
+    late = (record.begins - HEADER_BYTES for record in records(content) if record.time_ns >= from_ns)
     into.parent.mkdir(parents=True, exist_ok=True)
-    into.write_bytes(content[:_FILE_HEAD] + content[place:])
-
-
-def _places(content: bytes, until_ns: int) -> Iterator[int]:
-    """Yield where each record before an instant begins, and where the last of them ends."""
-    place = _FILE_HEAD
-    yield place
-    while place < len(content):
-        seconds, nanoseconds, length, _ = _RECORD.unpack_from(content, place)
-        if seconds * NS + nanoseconds >= until_ns:
-            return
-        place += _RECORD.size + length
-        yield place
+    into.write_bytes(content[:FILE_HEADER_BYTES] + content[next(late, len(content)) :])

@@ -77,7 +77,13 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--address", default="127.0.0.1", help="default: %(default)s, which only this host reaches")
     parser.add_argument("--port", type=int, default=PORT, help="default: %(default)s")
     options = parser.parse_args(words)
-    with ThreadingHTTPServer((options.address, options.port), partial(Pages, results=options.results)) as server:
+    if not options.results.is_dir():
+        parser.error(f"{options.results}: found no folder; allowed: a folder of results")
+    try:
+        server = ThreadingHTTPServer((options.address, options.port), partial(Pages, results=options.results))
+    except (OSError, OverflowError) as error:
+        parser.error(f"{options.address}:{options.port}: {error}; allowed: an address of this host and a free port")
+    with server:
         print(f"reports of {options.results} on http://{options.address}:{options.port}", flush=True)
         try:
             server.serve_forever()

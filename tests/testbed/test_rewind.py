@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -229,7 +230,7 @@ def test_what_fails_from_the_beginning() -> None:
 
 def test_a_capture_is_read_up_to_an_instant(tmp_path: Path) -> None:
     file = tmp_path / "one.pcap"
-    records = [futures._RECORD.pack(5, nanoseconds, 2, 2) + b"ab" for nanoseconds in (0, 500, 999)]
-    file.write_bytes(bytes(24) + b"".join(records))
+    records = [struct.pack("<IIII", 5, nanoseconds, 2, 2) + b"ab" for nanoseconds in (0, 500, 999)]
+    file.write_bytes(struct.pack("<I20x", 0xA1B23C4D) + b"".join(records))
     assert futures.before(file, 5 * NS + 999) == records[:2]
     assert futures.before(file, 6 * NS) == records

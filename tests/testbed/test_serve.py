@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from common import sums
-from testbed.site.serve import Pages
+from testbed.site.serve import Pages, main
 
 ROOT = Path(__file__).parents[2]
 LOG = "runs/today/x/single/seed-1/logs/client.html"
@@ -98,3 +98,19 @@ def test_the_page_of_threats_says_which_port_is_open() -> None:
     assert "testbed.site.serve" in services["report"]["entrypoint"]
     page = (ROOT / "docs/explanation/threat-model.md").read_text()
     assert "opens no port, except for `docker-compose up report`: port 8000 of 127.0.0.1" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["{here}/nosuch"], "found no folder; allowed: a folder of results"),
+        (["{here}", "--port", "99999"], "allowed: an address of this host and a free port"),
+        (["{here}", "--address", "192.0.2.1"], "allowed: an address of this host and a free port"),
+    ],
+)
+def test_what_cannot_be_served_is_one_sentence(
+    tmp_path: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([word.format(here=tmp_path) for word in words])
+    assert said in capsys.readouterr().err
