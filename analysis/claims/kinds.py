@@ -72,9 +72,14 @@ def _fits(found: str | None, allowed: str | None) -> None:
 
 
 class _Kinds:
-    def __init__(self, scope: Scope, bound: frozenset[str] = frozenset()) -> None:
+    """The kinds of an expression's parts, each found once: `known` has those of defined words."""
+
+    def __init__(
+        self, scope: Scope, bound: frozenset[str] = frozenset(), known: dict[str, str | None] | None = None
+    ) -> None:
         self._scope = scope
         self._bound = bound
+        self._known: dict[str, str | None] = {} if known is None else known
 
     def of(self, node: ast.expr) -> str | None:
         match node:
@@ -86,18 +91,21 @@ class _Kinds:
                 kinds = self.of(left), self.of(right)
                 if isinstance(op, ast.Add) and set(kinds) & {TEXT, LIST, None}:
                     return kinds[0] if kinds[0] == kinds[1] else None
-                self._all((left, right), NUMBER)
+                for kind in kinds:
+                    _fits(kind, NUMBER)
                 return NUMBER
             case ast.UnaryOp(op=op, operand=operand):
-                kind = TRUTH if isinstance(op, ast.Not) else NUMBER
-                self._all((operand,), kind)
-                return kind
+                wanted = TRUTH if isinstance(op, ast.Not) else NUMBER
+                _fits(self.of(operand), wanted)
+                return wanted
             case ast.BoolOp(values=values):
                 self._all(values, TRUTH)
                 return TRUTH
             case ast.Compare(left=left, comparators=others):
-                if {self.of(side) for side in (left, *others)} - {TEXT, None}:
-                    self._all((left, *others), NUMBER)
+                sides = [self.of(side) for side in (left, *others)]
+                if {*sides} - {TEXT, None}:
+                    for side in sides:
+                        _fits(side, NUMBER)
                 return TRUTH
             case ast.List(elts=elements) | ast.Tuple(elts=elements):
                 for element in elements:
@@ -126,7 +134,10 @@ class _Kinds:
         if name == syntax.NEVER:
             return NUMBER
         if name in self._scope.definitions:
-            return _Kinds(self._before(name)).of(syntax.parsed(self._scope.definitions[name]))
+            if name not in self._known:
+                inner = _Kinds(self._before(name), known=self._known)
+                self._known[name] = inner.of(syntax.parsed(self._scope.definitions[name]))
+            return self._known[name]
         if name in words(Run):
             self._needs_cell(name)
             return self._member(RUN, name)
@@ -157,7 +168,8 @@ class _Kinds:
         inner = self
         for generator in generators:
             _fits(inner.of(generator.iter), LIST)
-            inner = _Kinds(self._scope, inner._bound | {generator.target.id})  # type: ignore[attr-defined]
+            bound = inner._bound | {generator.target.id}  # type: ignore[attr-defined]
+            inner = _Kinds(self._scope, bound, self._known)
             inner._all(generator.ifs, TRUTH)
         inner.of(element)
         return LIST

@@ -11,7 +11,7 @@ import yaml
 
 from analysis import readings
 from analysis.capture.columns import write_columns
-from analysis.claims import registry
+from analysis.claims import kinds, registry
 from analysis.claims.plan import plan
 from analysis.claims.question import Question
 from analysis.errors import BadExpressionError, BadInputError
@@ -642,3 +642,11 @@ def test_advice_is_what_the_documentation_says() -> None:
     assert len(advice) == page.count("**What to do.**") == 21
     for text in advice:
         assert f"**What to do.** {text}" in page
+
+
+def test_each_part_of_an_expression_is_looked_at_once() -> None:
+    """Twice each, forty terms or sixty words of which each has the one before twice would take for ever."""
+    assert kinds.problem(" + ".join(["1"] * 40), kinds.Scope()) is None
+    defined = {"word0": "1"} | {f"word{number}": f"word{number - 1} + word{number - 1}" for number in range(1, 60)}
+    assert kinds.problem("word59 < 1", kinds.Scope(defined)) is None
+    assert kinds.problem("not word59", kinds.Scope(defined)) == "a number stands where only true or false can"
