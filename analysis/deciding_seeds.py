@@ -12,8 +12,8 @@ from analysis.claims.registry import Claim, Experiment
 from analysis.claims.syntax import is_about_means
 from analysis.documents import read_json
 from analysis.errors import BadInputError
-from analysis.verdicts.findings import WANTED
-from analysis.verdicts.rules import Verdict
+from analysis.judge.findings import WANTED
+from analysis.judge.rules import Verdict
 from common.counts import plural
 from scenarios import scenario_files
 from scenarios.cells import PlannedCell, plan

@@ -21,16 +21,16 @@ from analysis.documents import Fields, read_if_made
 from analysis.errors import BadExpressionError, BadInputError
 from analysis.experiment_files import FORMAT, METRICS, NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.figures.numbers import as_json, expressions_of, numbers_of
+from analysis.judge import rules
+from analysis.judge.of_claim import judge
+from analysis.judge.spread import spread
+from analysis.judge.tolerances import Zones
 from analysis.pool import each
 from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.run_json import Settings
 from analysis.runs import Failure, Runs
 from analysis.tables import of_results
-from analysis.verdicts import rules
-from analysis.verdicts.of_claim import judge
-from analysis.verdicts.spread import spread
-from analysis.verdicts.tolerances import Zones
 from common import sums
 from scenarios import CLAIMS
 from scenarios.errors import ScenarioError

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Fields, read_json, read_yaml
-from analysis.verdicts.spread import spread
+from analysis.judge.spread import spread
 
 CELLS: Final = "cells.yaml"
 RESULTS: Final = "results.json"  # beside it

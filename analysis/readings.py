@@ -13,9 +13,9 @@ from analysis.claims.reads import runs_named
 from analysis.claims.registry import Claim, Experiment, Reading
 from analysis.claims.syntax import SINGLE
 from analysis.figures.numbers import as_json
+from analysis.judge.of_claim import judge
+from analysis.judge.spread import spread
 from analysis.runs import Runs
-from analysis.verdicts.of_claim import judge
-from analysis.verdicts.spread import spread
 
 
 def questions(experiment: Experiment, runs: Runs) -> dict[str, Question]:

@@ -8,10 +8,10 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from analysis.judge.rules import Verdict
 from analysis.report.beside import Beside
 from analysis.report.overview import StudyView, states_there, studies
 from analysis.report.results import LOOKS, NOT_HERE, collect, is_quick
-from analysis.verdicts.rules import Verdict
 
 COLUMNS: Final = {  # head, style, and the states of findings that it counts: verdicts, and what one seed says instead
     "hold": ("green", (Verdict.REPRODUCED, LOOKS[Verdict.REPRODUCED])),

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from analysis.errors import BadInputError
 from analysis.files import replace_between
+from analysis.judge.findings import decides
+from analysis.judge.rules import Verdict
 from analysis.reference.papers import SHOWN, in_order, of_papers, row
 from analysis.report.formats import NARROW, duration, paper_value, result_text
 from analysis.report.named_numbers import named
 from analysis.report.overview import Standing, StudyView
-from analysis.verdicts.findings import decides
-from analysis.verdicts.rules import Verdict
 from common.arguments import path
 from common.counts import plural
 from testbed.claim import REFERENCE, STUDIES, Named, claims, wall_s, what_it_reads

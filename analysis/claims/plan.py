@@ -8,7 +8,7 @@ from typing import TypedDict
 from analysis.claims import named, registry, syntax
 from analysis.claims.registry import Experiment, Study
 from analysis.errors import BadInputError
-from analysis.verdicts.findings import decides
+from analysis.judge.findings import decides
 from scenarios import CLAIMS, scenario_files
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.load import read

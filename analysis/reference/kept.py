@@ -12,9 +12,9 @@ from typing import Any, Final
 from analysis.digits import nine_digits
 from analysis.experiment_files import KUNIT_CASE, NOT_RUN, NOT_TESTED
 from analysis.figures.in_reference import numbers_of
+from analysis.judge.findings import JUDGED, WANTED
+from analysis.judge.rules import Verdict
 from analysis.report.results import Result
-from analysis.verdicts.findings import JUDGED, WANTED
-from analysis.verdicts.rules import Verdict
 
 _ROWS: Final = ("also_measured", "claims", "figure", "made_from", "versions")  # each of their entries has a line
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 from analysis.claims import registry
 from analysis.claims.registry import Claim
 from analysis.files import replace_between
+from analysis.judge.rules import Verdict, judge_case
 from analysis.report.beside import Beside, reference_set
 from analysis.report.cards import not_judged
 from analysis.report.formats import NARROW, sentence
 from analysis.report.overview import APART, Finding, Standing, StudyView, studies
 from analysis.report.results import LOOKS, Result
-from analysis.verdicts.rules import Verdict, judge_case
 from common.counts import plural
 
 START, END = "<!-- papers: written by python -m analysis papers -->", "<!-- end of papers -->"

@@ -11,12 +11,12 @@ from analysis.claims import registry
 from analysis.claims.registry import Claim, Experiment
 from analysis.documents import read_json
 from analysis.files import write_text
+from analysis.judge import rules
+from analysis.judge.findings import JUDGED, WANTED
+from analysis.judge.of_claim import judge
 from analysis.measure import as_entry
 from analysis.reference.files import files
 from analysis.reference.kept import as_table, check, judged_of
-from analysis.verdicts import rules
-from analysis.verdicts.findings import JUDGED, WANTED
-from analysis.verdicts.of_claim import judge
 
 NEVER = "never"
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 from analysis.digits import nine_digits
 from analysis.errors import BadInputError
 from analysis.experiment_files import KUNIT_CASE, VERDICTS
+from analysis.judge.findings import JUDGED, WANTED
+from analysis.judge.rules import HOLDS, Verdict
+from analysis.judge.spread import spread
 from analysis.reference import files
 from analysis.report.formats import result_text
 from analysis.report.results import is_look, is_look_there, state_of
-from analysis.verdicts.findings import JUDGED, WANTED
-from analysis.verdicts.rules import HOLDS, Verdict
-from analysis.verdicts.spread import spread
 from common import archives
 from common.archives import ArchiveError
 from scenarios.resolve import QUICK

@@ -8,6 +8,10 @@ from markupsafe import Markup
 
 from analysis.claims.registry import NOT_KEPT
 from analysis.experiment_files import NOT_RUN
+from analysis.judge import intervals
+from analysis.judge.findings import JUDGED
+from analysis.judge.rules import Verdict
+from analysis.judge.tolerances import tolerances
 from analysis.report.beside import REFERENCE, Beside
 from analysis.report.evidence import Evidence, Source
 from analysis.report.formats import (
@@ -25,10 +29,6 @@ from analysis.report.named_numbers import bare_name, named
 from analysis.report.results import is_for_now, state_of
 from analysis.report.scan import by_scan
 from analysis.report.strip import held_strip, strip, zone
-from analysis.verdicts import intervals
-from analysis.verdicts.findings import JUDGED
-from analysis.verdicts.rules import Verdict
-from analysis.verdicts.tolerances import tolerances
 
 UNKEPT: Final = "unkept"  # a kind of evidence for a cause, beside those that a claims file gives
 OMITTED: Final = "Not run at this size, which omits a cell that it needs."

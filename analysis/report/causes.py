@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from analysis.judge.rules import Verdict
 from analysis.report.beside import Beside
 from analysis.report.cards import UNKEPT, how_known, name_of, page_of
 from analysis.report.overview import label_of
 from analysis.report.prose import marked
 from analysis.report.results import Result, state_of
-from analysis.verdicts.rules import Verdict
 from common.counts import plural
 
 WORDS: Final = {  # what is known of a cause, in the order of the page: as cards call it

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from analysis.figures import in_reference
 from analysis.figures.in_reference import Range, ranges
+from analysis.judge.findings import WANTED
+from analysis.judge.rules import Verdict
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import number
 from analysis.report.overview import Finding, Standing, StudyView, measured_of, numbers_of
 from analysis.report.results import NOT_HERE, Result, is_for_now, state_of
-from analysis.verdicts.findings import WANTED
-from analysis.verdicts.rules import Verdict
 from common.counts import plural
 from scenarios.implementations import program_of
 

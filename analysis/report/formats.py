@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from markupsafe import Markup, escape
@@ -14,6 +14,7 @@ from common.counts import plural
 
 DASH: Final = "\N{EN DASH}"
 DIGITS: Final = 3
+_MOST_DIGITS: Final = 6
 NARROW: Final = "\N{NO-BREAK SPACE}"
 _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -45,6 +46,18 @@ def number(value: float | None, digits: int = DIGITS) -> str:
 def with_unit(value: float | None, unit: str | None, digits: int = DIGITS) -> str:
     """Give a number and its unit; indices and counts of nothing have none."""
     return _before(unit, number(value, digits))
+
+
+def texts_with_unit(values: Sequence[float], in_unit: str) -> list[str]:
+    """Give numbers with their unit, and so many digits that different ones look different."""
+    of_all = (
+        digits
+        for digits in range(DIGITS, _MOST_DIGITS)
+        if len({f"{value:.{digits}g}" for value in values}) == len(set(values))
+    )
+    digits = next(of_all, _MOST_DIGITS)
+    texts = [number(value, digits) for value in values]
+    return [text if text == "never" else units.with_unit(text, in_unit) for text in texts]
 
 
 def paper_value(claim: Mapping[str, Any]) -> str:

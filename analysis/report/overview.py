@@ -9,6 +9,10 @@ from typing import Any, Final, Self
 
 from markupsafe import Markup
 
+from analysis.judge import intervals
+from analysis.judge.findings import JUDGED, distance, unprinted
+from analysis.judge.rules import HOLDS, Verdict, judge_predicate
+from analysis.judge.tolerances import tolerances
 from analysis.provenance import distinct
 from analysis.report.beside import Beside
 from analysis.report.cards import ORDER, name_of, not_judged, page_of
@@ -29,10 +33,6 @@ from analysis.report.results import (
 )
 from analysis.report.scan import by_scan
 from analysis.report.strip import strip
-from analysis.verdicts import intervals
-from analysis.verdicts.findings import JUDGED, distance, unprinted
-from analysis.verdicts.rules import HOLDS, Verdict, judge_predicate
-from analysis.verdicts.tolerances import tolerances
 from common.counts import plural
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one

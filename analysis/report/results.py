@@ -10,8 +10,8 @@ from analysis.documents import Fields, read_made
 from analysis.errors import BadInputError
 from analysis.experiment_files import FORMAT, NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.files import check_folder
-from analysis.verdicts.findings import decides, verdicts_of_findings
-from analysis.verdicts.rules import HOLDS, Verdict
+from analysis.judge.findings import decides, verdicts_of_findings
+from analysis.judge.rules import HOLDS, Verdict
 from common import sums
 from scenarios.implementations import used_by
 from scenarios.resolve import QUICK

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from analysis.judge.of_claim import by_print
+from analysis.judge.rules import Verdict
 from analysis.report.formats import paper_value
-from analysis.verdicts.of_claim import by_print
-from analysis.verdicts.rules import Verdict
 
 _WORDS: Final = {Verdict.UNDECIDED: "open"}  # other verdicts as they are called
 

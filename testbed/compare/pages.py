@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from analysis.documents import read_made, read_yaml
 from analysis.errors import BadInputError
+from analysis.judge.false_discoveries import largest_believed
 from analysis.provenance import distinct
 from analysis.report.evidence import Evidence, of_run
 from analysis.report.formats import number
-from analysis.verdicts.false_discoveries import largest_believed
 from testbed.compare import distributions, failures
 from testbed.compare.failures import FailedRun
 from testbed.compare.judge import FILE, FORMAT, STUDY

@@ -2,17 +2,19 @@
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Final
 
+from analysis.judge.verdict import exit_status
+from analysis.runs import Runs
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from testbed import arguments, own_study
 from testbed.conformance import judge
 from testbed.conformance.judge import STUDY
 from testbed.shared.panel import filled
+from testbed.shared.rulebooks import FOLDER
 
-CASES: Final = Path(__file__).with_name("cases.yaml")
+CASES: Final = FOLDER / STUDY / "cases.yaml"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,9 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Return 0 when all runs have been judged, 1 when some failed, else 2; each name has the folder --into/<its name>.
+    """Return 1 when an implementation does not meet a requirement, else 2 when runs failed, else 0.
 
-    Runs that nothing has changed for are not repeated.
+    Each name has the folder --into/<its name>; runs that nothing has changed for are not repeated.
 
     Raises:
         EngineError, ScenarioError: something is wrong with the order, before anything runs.
@@ -35,21 +37,16 @@ def main(options: argparse.Namespace) -> int:
         if known[name]["transport"] == "udp":
             raise EngineError(f"{name} is over UDP; allowed: implementations over TCP or uTP, whose packets tell")
     folders = [own_study.folder_of(options.into, name) for name in names]
-    statuses = []
+    verdicts = []
     for name, folder in zip(names, folders, strict=True):
         with own_study.alone(folder):
             own_study.write(folder, STUDY, {CASES.name: filled(CASES, [name], 1)})
             if own_study.carry_out(folder):
                 return 2
             with ended_after(LIMIT_S, "testbed conformance: the judgement"):
-                statuses.append(_judge(folder, options.again))
-    return max(statuses)
-
-
-def _judge(folder: Path, again: str) -> int:
-    """Judge the runs of an implementation and print what became of them; return 1 when some failed, else 0."""
-    print(f"{judge.write(folder, again)}\n  {folder / 'index.html'}")
-    failures = judge.failures(folder)
-    for sentence in failures:
-        print(sentence, file=sys.stderr)
-    return int(bool(failures))
+                rows = judge.write(folder, options.again)
+        print(f"{judge.summary(name, rows)}\n  {folder / 'index.html'}")
+        for failure in Runs(folder / "runs").failed(STUDY):
+            print(f"{failure.cell}: the run failed: {failure.why}", file=sys.stderr)
+        verdicts += [row.verdict for row in rows]
+    return exit_status(verdicts)

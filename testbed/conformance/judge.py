@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from analysis.claims.comparisons import compare
 from analysis.claims.of_run import number
 from analysis.files import write_made
+from analysis.judge import every_seed
+from analysis.judge.every_seed import Decision
+from analysis.judge.statement import Form, Statement, load
+from analysis.judge.verdict import Verdict, told
 from analysis.report.evidence import Evidence, of_run
 from analysis.run import Run
 from analysis.runs import Runs
@@ -18,144 +21,129 @@ from analysis.series import NotMeasuredError
 from common.counts import plural
 from testbed.conformance.measures import MEASURES, PACKETS
 from testbed.conformance.receiver import FOLLOWS, window_limited
-from testbed.conformance.requirements import Observation, Paper, Requirement, Requirements, load
 from testbed.shared.made import made_below
 from testbed.shared.page import write_page
 from testbed.shared.panel import CLIENT
-from testbed.shared.units import texts_with_unit, unit
+from testbed.shared.rulebooks import FOLDER, STATEMENTS
+from testbed.shared.units import unit
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 FILE: Final = "conformance.json"
 STUDY: Final = "conformance"
-PASS, FAIL, HIDDEN = "pass", "fail", "not observable"
-SIGNS: Final = {PASS: "✓", FAIL: "✗", HIDDEN: "?"}
+RULES: Final = FOLDER / STUDY / STATEMENTS
+FORM: Final = Form(
+    head=("documents",),
+    fields=("id", "document", "section", "level", "says", "in", "measure", "at_least", "at_most", "untestable"),
+    required=("id", "document", "section", "level", "says"),
+    one_of=("measure", "untestable"),
+    words=MEASURES,
+    pages="docs/reference/claims.md and docs/howto/conformance.md",
+)
 TEMPLATE: Final = Path(__file__).with_name("conformance.html")
 CASES: Final = f"studies/{STUDY}/cases.yaml"  # from the folder of an implementation
-SEED: Final = 1
 
 
 @dataclass(frozen=True)
 class Row:
-    """A requirement, what became of it, and the evidence: what was measured in which run, or why nothing was."""
+    """A requirement, its verdict, and why: what was measured in which run, or why nothing was."""
 
     id: str
     document: str
     section: str
     level: str
     says: str
-    result: str
-    evidence: str
-    case: str
+    verdict: Verdict
+    why: str
     run: str
 
 
-def write(folder: Path, again: str) -> str:
-    """Judge the runs of an implementation below `folder`, write its files there; returns what there is to say.
+def write(folder: Path, again: str) -> list[Row]:
+    """Judge the runs of an implementation below `folder`, and write its files there.
 
     Its page names the command that does it `again`.
     """
-    requirements = load()
+    head, statements = load(RULES, FORM)
+    documents: dict[str, dict[str, str]] = head["documents"]
     runs = Runs(folder / "runs")
-    rows = [_row(requirement, requirements, runs, folder) for requirement in requirements.requirements]
+    rows = [_row(statement, documents[statement.document], runs, folder) for statement in statements]
     versions: dict[str, str] = {}
     for run in runs.by_cell_and_seed(STUDY).values():
         versions |= run.summary.maybe("versions", dict) or {}
-    documents = {name: paper.title for name, paper in requirements.documents.items()}
+    titles = {name: about["title"] for name, about in documents.items()}
     document = {
         "format": FORMAT,
         "client": folder.name,
         "version": versions.get(folder.name),
-        "documents": documents,
+        "documents": titles,
         "rows": [asdict(row) for row in rows],
     }
     write_made(folder / FILE, json.dumps(document, indent=1) + "\n")
     values = document | {
-        "title": _title(rows, documents),
-        "counts": Counter((row.document, row.result) for row in rows),
-        "results": list(SIGNS),
+        "title": _title(rows, titles),
+        "counts": Counter((row.document, row.verdict) for row in rows),
+        "verdicts": list(Verdict),
     }
     values["evidence_of"] = lambda row: of_run(folder / row["run"], folder, CASES) if row["run"] else Evidence()
     write_page(folder / "index.html", TEMPLATE, values, made_below(folder / "runs"), again, [FILE])
-    return f"{folder.name}: {_counted(rows)}"
+    return rows
 
 
 def _title(rows: Sequence[Row], documents: Mapping[str, str]) -> str:
     """Say what came out, for the page's head, by document: an implementation of one need not meet the others."""
-    counts = Counter((row.document, row.result) for row in rows)
+    counts = Counter((row.document, row.verdict) for row in rows)
     failed = [
-        f"{counts[name, FAIL]} of {counts[name, FAIL] + counts[name, PASS]} of {title.partition(',')[0]}"
+        f"{counts[name, Verdict.FAILS]} of {counts[name, Verdict.FAILS] + counts[name, Verdict.HOLDS]} "
+        f"of {title.partition(',')[0]}"
         for name, title in documents.items()
-        if counts[name, FAIL]
+        if counts[name, Verdict.FAILS]
     ]
     if failed:
-        return f"fails, of the requirements that its packets show, {', '.join(failed)}"
-    passed = sum(row.result == PASS for row in rows)
-    seen = plural(passed, "requirement")
-    return f"meets {seen}, all that its packets show" if passed else "shows no requirement by its packets"
+        return f"does not meet, of the requirements that its packets show, {', '.join(failed)}"
+    held = sum(row.verdict == Verdict.HOLDS for row in rows)
+    return (
+        f"meets {plural(held, 'requirement')}, all that its packets show" if held else "cannot be judged by its packets"
+    )
 
 
-def failures(folder: Path) -> list[str]:
-    """Say of each run below `folder` that failed why it did."""
-    return [f"{failure.cell}: the run failed: {failure.why}" for failure in Runs(folder / "runs").failed(STUDY)]
+def _row(statement: Statement, about: Mapping[str, str], runs: Runs, folder: Path) -> Row:
+    decision = _decided(statement, about, runs)
+    names = {name: getattr(statement, name) for name in ("id", "document", "section", "level", "says")}
+    run = "" if decision.run is None else str(decision.run.folder.relative_to(folder))
+    return Row(**names, verdict=decision.verdict, why=decision.why, run=run)
 
 
-def _row(requirement: Requirement, requirements: Requirements, runs: Runs, folder: Path) -> Row:
-    row = partial(Row, requirement.id, requirement.document, requirement.section, requirement.level, requirement.says)
-    if isinstance(requirement.shown, str):
-        return row(HIDDEN, requirement.shown, "", "")
+def _decided(statement: Statement, about: Mapping[str, str], runs: Runs) -> Decision:
+    if statement.untestable:
+        return Decision(Verdict.UNTESTABLE, statement.untestable)
+    there = [run for (cell, _), run in runs.by_cell_and_seed(STUDY).items() if statement.is_about(cell)]
+    failures = [failure for failure in runs.failed(STUDY) if statement.is_about(failure.cell)]
+    if failures or not there:
+        named = ", ".join(f"{name} {' or '.join(values)}" for name, values in statement.cells.items())
+        why = f"the run of {named} failed: {failures[0].why}" if failures else f"there is no run of {named}"
+        return Decision(Verdict.OPEN, why)
     try:
-        run = _run(runs, requirement.shown.case)
-        run_name = str(run.folder.relative_to(folder))
-        _check_about(run, requirements.documents[requirement.document])
-        result, evidence = _judged(requirement.shown, run)
+        for run in there:
+            _check_about(run, about)
     except NotMeasuredError as error:
-        return row(HIDDEN, str(error), requirement.shown.case, "")
-    return row(result, evidence, requirement.shown.case, run_name)
+        return Decision(Verdict.UNTESTABLE, str(error), run)
+    of_word = "packets" if statement.measure.partition("(")[0] in PACKETS else unit(statement.measure)
+    return every_seed.decide(statement, there, _number, of_word)
 
 
-def _run(runs: Runs, case: str) -> Run:
-    """Find the run of a case, whatever the client in the cell's name."""
-    for (_, seed), run in runs.by_cell_and_seed(STUDY).items():
-        if seed == SEED and run.settings.cell_values.get("case") == case:
-            return run
-    for failure in runs.failed(STUDY):
-        if f"case={case}" in failure.cell.split(","):
-            raise NotMeasuredError(f"the run of case {case} failed: {failure.why}")
-    raise NotMeasuredError(f"there is no run of case {case}")
+def _number(expression: str, run: Run) -> float:
+    return number(expression, run, {name: partial(measure, run) for name, measure in MEASURES.items()})
 
 
-def _check_about(run: Run, paper: Paper) -> None:
+def _check_about(run: Run, document: Mapping[str, str]) -> None:
     """Refuse a run of which a document does not speak. Raises NotMeasuredError."""
     spoken = run.flight(CLIENT).conversation.protocol
-    if paper.transport not in (None, spoken):
+    if document.get("transport") not in (None, spoken):
         raise NotMeasuredError(f"the client speaks {spoken}")
-    if paper.governs and (share := window_limited(run, 0)) < FOLLOWS:
+    if document.get("governs") and (share := window_limited(run, 0)) < FOLLOWS:
         raise NotMeasuredError(f"the receiver's window limited the sender for {share:.0%} of the time")
 
 
-def _judged(shown: Observation, run: Run) -> tuple[str, str]:
-    """Whether a number is within its bounds, and the sentence that says so."""
-    functions = {name: partial(measure, run) for name, measure in MEASURES.items()}
-    value = number(shown.measure, run, functions)
-    least, most = (None if text is None else number(text, run, functions) for text in (shown.at_least, shown.at_most))
-    try:
-        inside = all(compare(value, sign, end) for sign, end in ((">=", least), ("<=", most)) if end is not None)
-    except NotMeasuredError as error:
-        raise NotMeasuredError(f"seed {SEED}: {shown.measure}: {error}") from None
-    named = (("", least),) if least == most else (("at least ", least), ("at most ", most))
-    bounds = {name: bound for name, bound in named if bound is not None}
-    shown_value, *limits = texts_with_unit((value, *bounds.values()), _unit(shown.measure))
-    allowed = ", ".join(f"{name}{limit}" for name, limit in zip(bounds, limits, strict=True))
-    return PASS if inside else FAIL, f"{shown.measure} = {shown_value}, allowed {allowed}"
-
-
-def _unit(expression: str) -> str:
-    return "packets" if expression.partition("(")[0] in PACKETS else unit(expression)
-
-
-def _counted(rows: Sequence[Row]) -> str:
-    counts = Counter(row.result for row in rows)
-    wrong: list[Any] = [row.id for row in rows if row.result == FAIL and row.level == "MUST"]
-    return ", ".join(f"{counts[result]} {result}" for result in SIGNS) + (
-        f"; MUST: {', '.join(wrong)}" if wrong else ""
-    )
+def summary(client: str, rows: Sequence[Row]) -> str:
+    """Say how often each verdict came, and what of a MUST does not hold."""
+    wrong = [row.id for row in rows if row.verdict == Verdict.FAILS and row.level == "MUST"]
+    return f"{client}: {told(Counter(row.verdict for row in rows))}" + (f"; MUST: {', '.join(wrong)}" if wrong else "")

@@ -11,14 +11,14 @@ from typing import Final
 from analysis.claims.comparisons import compare
 from analysis.claims.of_run import number
 from analysis.documents import read_yaml
+from analysis.judge.false_discoveries import largest_believed
+from analysis.judge.intervals import Interval, standard_deviation, student_above
+from analysis.judge.intervals import mean as interval_of_mean
+from analysis.judge.rules import EPSILON
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits, with_unit
-from analysis.verdicts.false_discoveries import largest_believed
-from analysis.verdicts.intervals import Interval, standard_deviation, student_above
-from analysis.verdicts.intervals import mean as interval_of_mean
-from analysis.verdicts.rules import EPSILON
 from common.counts import plural
 from testbed.evaluate.read_criteria import BASELINE, Criterion, Row
 from testbed.pool import pool

@@ -8,12 +8,13 @@ from typing import Final
 
 from analysis.documents import read_yaml
 from analysis.errors import BadInputError
+from analysis.judge.false_discoveries import largest_believed
+from analysis.report.formats import texts_with_unit
 from analysis.run import Run
 from analysis.run.outcomes import Outcome
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits
-from analysis.verdicts.false_discoveries import largest_believed
 from common.counts import plural
 from testbed.gate.budgets import Budget, Budgets, Comparison
 from testbed.shared.differences import LEVEL
@@ -21,7 +22,7 @@ from testbed.shared.inequalities import number_of
 from testbed.shared.metrics import METRICS
 from testbed.shared.panel import CLIENT, point
 from testbed.shared.standings import add_standing, measure_metric
-from testbed.shared.units import texts_with_unit, unit
+from testbed.shared.units import unit
 
 STUDY: Final = "gate"
 PASSED, BROKEN, UNKNOWN = "passed", "broken", "unknown"

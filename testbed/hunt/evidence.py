@@ -13,6 +13,7 @@ from analysis.claims.question import Question as Figures
 from analysis.claims.syntax import SINGLE
 from analysis.files import write_text
 from analysis.report.evidence import command_of
+from analysis.report.formats import texts_with_unit
 from analysis.run import Run
 from analysis.runs import Runs as RunsOfFolder
 from scenarios import homes
@@ -24,7 +25,7 @@ from testbed.hunt.scenario import EXPERIMENT, Data, text
 from testbed.shared import pictures
 from testbed.shared.inequalities import Number, number_of
 from testbed.shared.packets import TAP, Packet, around
-from testbed.shared.units import texts_with_unit, unit
+from testbed.shared.units import unit
 
 SCENARIO: Final = "scenario.yaml"
 AUTHORS: Final = "authors.md"

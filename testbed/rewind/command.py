@@ -12,6 +12,7 @@ from typing import Final
 from analysis.capture import packed
 from analysis.errors import BadInputError
 from analysis.files import write_text
+from analysis.report.formats import texts_with_unit
 from analysis.run_json import NS
 from analysis.series import NotMeasuredError
 from analysis.watchdog import LIMIT_S, ended_after
@@ -29,7 +30,7 @@ from testbed.rewind.futures import PAST, Events, Future, FutureResult
 from testbed.rewind.history import Past
 from testbed.rewind.page import Branch, PageData
 from testbed.shared.inequalities import Inequality, Number, of_option
-from testbed.shared.units import texts_with_unit, unit
+from testbed.shared.units import unit
 
 FORMAT: Final = 1
 FILE: Final = "rewind.json"

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from operator import itemgetter
 from typing import Any, Final
 
+from analysis.judge.spread import spread
 from analysis.report.formats import with_unit
 from analysis.run import Run
 from analysis.series import NeverHappenedError, NotMeasuredError
-from analysis.verdicts.spread import spread
 from common.counts import plural
 from testbed.shared.differences import LEVEL, rank_test
 from testbed.shared.metrics import LESS, MORE, Metric

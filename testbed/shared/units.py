@@ -1,11 +1,8 @@
-"""The unit of what an expression measures, where its words tell, and numbers with it."""
+"""The unit of what an expression measures, where its words tell."""
 
 import ast
-from collections.abc import Sequence
 from typing import Final
 
-from analysis.report.formats import DIGITS, number
-from analysis.units import with_unit
 from testbed.shared.inequalities import is_share
 from testbed.shared.metrics import METRICS
 
@@ -14,19 +11,6 @@ _NAMES: Final = {"throughput": "bit/s", "cwnd": "packets", "in_flight": "packets
 _SAME: Final = ("at", "mean", "std", "min", "max", "percentile", "window")  # words of a series that keep its unit
 _SECONDS: Final = ("ended", "start", "duration", "first", "time_of_max", "first_time_above", "first_time_below")
 _SCALED: Final = {("bit/s", 1e-3): "kbit/s", ("bit/s", 1e-6): "Mbit/s", ("bit/s", 1e-9): "Gbit/s", ("s", 1e3): "ms"}
-_MOST_DIGITS: Final = 6
-
-
-def texts_with_unit(values: Sequence[float], in_unit: str) -> list[str]:
-    """Give numbers with their unit, and so many digits that different ones look different."""
-    of_all = (
-        digits
-        for digits in range(DIGITS, _MOST_DIGITS)
-        if len({f"{value:.{digits}g}" for value in values}) == len(set(values))
-    )
-    digits = next(of_all, _MOST_DIGITS)
-    texts = [number(value, digits) for value in values]
-    return [text if text == "never" else with_unit(text, in_unit) for text in texts]
 
 
 def unit(expression: str) -> str:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from analysis.claims import registry
 from analysis.documents import read_json
+from analysis.judge.intervals import standard_deviation
 from analysis.ns2 import NUMBERS, RECORDED, Cell, cells
-from analysis.verdicts.intervals import standard_deviation
 
 WORKFLOWS: Final = Path(__file__).parents[2] / "workflows"
 FOLDER: Final = WORKFLOWS / "ns2"

@@ -10,8 +10,8 @@ from analysis.claims import registry
 from analysis.claims.registry import Claim, Experiment, Extra, Study
 from analysis.documents import Fields
 from analysis.figures.numbers import as_json
+from analysis.judge.spread import spread
 from analysis.reference.files import files
-from analysis.verdicts.spread import spread
 from common import sums
 from scenarios import tables
 from scenarios.implementations import split_sides

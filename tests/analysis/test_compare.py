@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.capture.columns import write_columns
-from analysis.verdicts.false_discoveries import largest_believed
+from analysis.judge.false_discoveries import largest_believed
 from testbed.compare.judge import compare
 from testbed.compare.pages import write_pages
 from testbed.shared.differences import LEVEL, rank_test, smallest_p

@@ -8,9 +8,9 @@ import yaml
 from analysis.__main__ import main
 from analysis.claims.reads import cells_of
 from analysis.experiment_files import NOT_RUN
+from analysis.judge.findings import distance, verdicts_of_findings
+from analysis.judge.rules import Verdict
 from analysis.report.results import LOOKS, NOT_HERE, states_of_findings
-from analysis.verdicts.findings import distance, verdicts_of_findings
-from analysis.verdicts.rules import Verdict
 
 
 def claim(number: int, verdict: str, **fields: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.errors import BadInputError
 from analysis.experiment_files import NOT_RUN, NOT_TESTED
+from analysis.judge.rules import WITHIN_THE_LARGER, Verdict
 from analysis.report import causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import cards, how_known, name_of, page_of, rule
@@ -26,7 +27,6 @@ from analysis.report.first_page import SHOWN, of_result, programs, unit_tests, y
 from analysis.report.overview import _headline, studies
 from analysis.report.results import Result, collect, state_of, titled
 from analysis.report.strip import held_strip
-from analysis.verdicts.rules import WITHIN_THE_LARGER, Verdict
 from tests.analysis import kept_results
 from tests.analysis.browser import PHONE, chromium, invalid, opened, serious
 from tests.analysis.synthetic import vouch

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main
+from analysis.judge.rules import Verdict
 from analysis.reference.papers import of_papers
-from analysis.verdicts.rules import Verdict
 from tests.analysis.kept_results import REFERENCE, ROOT, STUDIES
 
 PAGE, README = ROOT / "docs/results/papers.md", ROOT / "README.md"

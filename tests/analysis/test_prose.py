@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from analysis.claims import registry
+from analysis.judge.rules import HOLDS, Verdict
 from analysis.reference.files import read
 from analysis.report import prose
 from analysis.report.results import LOOKS, Result, collect, states_of_findings
-from analysis.verdicts.rules import HOLDS, Verdict
 from tests.analysis import kept_results
 
 SCENARIOS = {

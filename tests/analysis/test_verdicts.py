@@ -11,13 +11,13 @@ from rich.console import Console
 
 from analysis.claims import registry
 from analysis.claims.syntax import is_about_means
+from analysis.judge import chances, coverage, intervals, rules
+from analysis.judge.expected import Expected, half_last_digit
+from analysis.judge.of_claim import expected
+from analysis.judge.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, Judgement, Verdict
+from analysis.judge.spread import spread
+from analysis.judge.tolerances import tolerances
 from analysis.reference.rejudge import rejudge
-from analysis.verdicts import chances, coverage, intervals, rules
-from analysis.verdicts.expected import Expected, half_last_digit
-from analysis.verdicts.of_claim import expected
-from analysis.verdicts.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, Judgement, Verdict
-from analysis.verdicts.spread import spread
-from analysis.verdicts.tolerances import tolerances
 from tests.analysis import kept_results
 
 REPRODUCED, NEAR, UNDECIDED, NOT = (

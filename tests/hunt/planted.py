@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import yaml
 
-from analysis.verdicts.intervals import fraction
+from analysis.judge.intervals import fraction
 from scenarios import implementations
 from testbed.hunt import arena, measure, read_properties, search
 from testbed.hunt.hunt import Hunt, Trial, expressions

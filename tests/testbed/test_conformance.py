@@ -15,6 +15,7 @@ import yaml
 
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
+from analysis.judge.statement import Statement, load
 from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
 from engine.run import execute
@@ -24,8 +25,8 @@ from testbed import tables
 from testbed.cli import main
 from testbed.conformance import judge
 from testbed.conformance.command import CASES
+from testbed.conformance.judge import FORM, RULES
 from testbed.conformance.measures import MEASURES, settled
-from testbed.conformance.requirements import FILE, load
 from testbed.shared.panel import filled
 from tests.analysis.synthetic import vouch
 from tests.analysis.utp_model import Model
@@ -46,35 +47,42 @@ def test_the_page_lists_cases_and_measures() -> None:
     assert "compares -->\n" + "\n".join(rows) + "\n<!-- end of measures" in PAGE
 
 
+def requirements() -> list[Statement]:
+    return load(RULES, FORM)[1]
+
+
 def test_the_page_has_a_row_for_each_requirement() -> None:
-    for requirement in load().requirements:
+    for requirement in requirements():
         assert f"| {requirement.level} | {requirement.section} | {requirement.says} |" in FINDINGS
 
 
 def test_each_requirement_has_a_case_or_a_reason() -> None:
     cases = read(CASES).data["cases"]
-    assert {
-        requirement.shown.case for requirement in load().requirements if not isinstance(requirement.shown, str)
-    } == set(cases)
+    named = [requirement.cells for requirement in requirements() if not requirement.untestable]
+    assert {case for cells in named for case in cells["case"]} == set(cases)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"document": "rfc6818"}, "requirements[0].document: found 'rfc6818'; allowed: bep29, ledbatpp, rfc6817"),
-        ({"measure": "grwth(40)"}, "requirements[0].measure: unknown word 'grwth' (did you mean growth?)"),
-        ({"at_most": "packet_msec"}, "requirements[0].at_most: unknown word 'packet_msec'"),
-        ({"level": "MAY"}, "requirements[0].level: found 'MAY'"),
-        ({"hidden": "no reason"}, "requirements[0]"),
+        ({"document": "rfc6818"}, "statements[0].document: found 'rfc6818'; allowed: bep29, ledbatpp, rfc6817"),
+        ({"measure": "grwth(40)"}, "statements[0].measure: unknown word 'grwth' (did you mean growth?)"),
+        ({"at_most": "packet_msec"}, "statements[0].at_most: unknown word 'packet_msec'"),
+        ({"harms": "CUBIC"}, "statements[0].harms: unknown field"),
+        ({"level": "MAY"}, "statements[0].level: found 'MAY'"),
+        (
+            {"untestable": "no reason"},
+            "statements[0]: found measure and untestable",
+        ),
     ],
 )
 def test_what_is_wrong_with_requirements(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    data = yaml.safe_load(FILE.read_text())
-    data["requirements"] = [data["requirements"][0] | changes]
-    file = tmp_path / "requirements.yaml"
+    data = yaml.safe_load(RULES.read_text())
+    data["statements"] = [data["statements"][0] | changes]
+    file = tmp_path / "statements.yaml"
     file.write_text(yaml.safe_dump(data))
     with pytest.raises(BadInputError) as error:
-        load(file)
+        load(file, FORM)
     assert str(error.value).startswith(f"{file}:")
     assert message in str(error.value)
 
@@ -103,30 +111,31 @@ def judged(folder: Path, client: str, *cases: str) -> dict[str, str]:
     for run in (folder / "runs").glob("*/*/*/seed-1"):
         write_columns(run)
     judge.write(folder, AGAIN)
-    return {row["id"]: row["result"] for row in json.loads((folder / "conformance.json").read_text())["rows"]}
+    return {row["id"]: row["verdict"] for row in json.loads((folder / "conformance.json").read_text())["rows"]}
 
 
 def test_results_are_counted_by_document(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     judge.write(tmp_path, AGAIN)
     page = (tmp_path / "index.html").read_text()
-    counted = re.findall(r'<p class="counts"><a href="#[^"]*">(.*?)</a>.*?(\d+) not observable', page)
+    counted = re.findall(r'<p class="counts"><a href="#[^"]*">(.*?)</a>(.*)</p>', page)
     rows = Counter(row["document"] for row in json.loads((tmp_path / "conformance.json").read_text())["rows"])
-    assert [int(number) for _, number in counted] == list(rows.values())
+    numbers = [re.findall(r"(\d+) (?:open|cannot be tested)", verdicts) for _, verdicts in counted]
+    assert [sum(map(int, of_document)) for of_document in numbers] == list(rows.values())
     assert [name for name, _ in counted] == ["RFC 6817", "draft-irtf-iccrg-ledbat-plus-plus", "RFC 9840", "BEP 29"]
 
 
 def test_how_the_module_is_judged(tmp_path: Path) -> None:
     folder = tmp_path / "tcp-ledbatpp"
     outcomes = judged(folder, "tcp-ledbatpp", "alone", "outage")
-    assert {name for name, result in outcomes.items() if result == "fail"} == set()
-    assert {name for name, result in outcomes.items() if result == "pass"} >= {
+    assert {name for name, result in outcomes.items() if result == "does not hold"} == set()
+    assert {name for name, result in outcomes.items() if result == "holds"} >= {
         "target",
         "pp-slowdowns",
         "timeout-doubles",
     }
     document = json.loads((folder / "conformance.json").read_text())
-    evidence = {row["id"]: row["evidence"] for row in document["rows"]}
+    evidence = {row["id"]: row["why"] for row in document["rows"]}
     assert evidence["first-window"] == "first_flight() = 2 packets, allowed 2 packets"
     assert evidence["version"] == "the client speaks tcp"
     assert evidence["r-window"] == "the receiver's window limited the sender for 0% of the time"
@@ -145,7 +154,7 @@ def test_how_the_module_is_judged(tmp_path: Path) -> None:
 def test_how_a_receiver_is_judged(tmp_path: Path) -> None:
     outcomes = judged(tmp_path / "tcp-rledbat", "tcp-rledbat", "alone", "beside-tcp")
     shown = {"r-window", "r-never-back", "r-target", "r-alone", "r-yields"}
-    assert {outcomes[name] for name in shown} == {"pass"}
+    assert {outcomes[name] for name in shown} == {"holds"}
 
 
 def test_a_run_that_failed_is_told(tmp_path: Path) -> None:
@@ -154,18 +163,17 @@ def test_a_run_that_failed_is_told(tmp_path: Path) -> None:
     (failed / "summary.json").write_text(json.dumps({"status": "failed", "error": "what boots has not been built"}))
     vouch(failed)
     judge.write(tmp_path / "mine", AGAIN)
-    assert judge.failures(tmp_path / "mine") == [
-        "case=alone,client=mine: the run failed: what boots has not been built"
-    ]
+    whys = {row["id"]: row["why"] for row in json.loads((tmp_path / "mine/conformance.json").read_text())["rows"]}
+    assert whys["target"] == "the run of case alone failed: what boots has not been built"
     document = json.loads((tmp_path / "mine/conformance.json").read_text())
-    assert {row["result"] for row in document["rows"]} == {"not observable"}
+    assert {row["verdict"] for row in document["rows"]} == {"open", "cannot be tested"}
 
 
 def test_a_control_that_heeds_no_delay_fails(tmp_path: Path) -> None:
     outcomes = judged(tmp_path / "tcp-cubic", "tcp-cubic", "alone")
-    failed = {name for name, result in outcomes.items() if result == "fail"}
+    failed = {name for name, result in outcomes.items() if result == "does not hold"}
     assert failed >= {"target", "first-window-most", "first-window", "pp-slow-start", "pp-target"}
-    assert outcomes["uses-capacity"] == "pass"
+    assert outcomes["uses-capacity"] == "holds"
 
 
 @pytest.fixture
@@ -206,13 +214,10 @@ def test_a_window_that_still_falls_is_not_the_smallest() -> None:
 
 def test_a_queue_at_the_target_may_swing_by_a_packet_to_either_side() -> None:
     # a window that alternates between two sizes
-    bounds = {
-        requirement.id: requirement.shown
-        for requirement in load().requirements
-        if not isinstance(requirement.shown, str)
-    }
+    bounds = {requirement.id: requirement.bounds for requirement in requirements()}
     for name in ("target", "pp-target", "utp-target"):
-        assert str(bounds[name].at_most).endswith(" + 2 * packet_ms")
+        assert bounds[name][-1].is_most
+        assert bounds[name][-1].text.endswith(" + 2 * packet_ms")
 
 
 def test_a_sender_that_gives_up_in_an_outage(play: Any) -> None:

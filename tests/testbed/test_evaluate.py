@@ -17,8 +17,8 @@ import yaml
 
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
+from analysis.judge.intervals import student_above
 from analysis.series import NotMeasuredError
-from analysis.verdicts.intervals import student_above
 from scenarios.load import read
 from scenarios.resolve import expand
 from testbed import own_study, tables

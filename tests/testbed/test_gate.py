@@ -21,6 +21,7 @@ import yaml
 
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
+from analysis.report.formats import texts_with_unit
 from images.cache import file_digest
 from scenarios.load import read
 from scenarios.resolve import expand
@@ -29,7 +30,7 @@ from testbed.cli import main
 from testbed.gate import budgets, judge, reports
 from testbed.gate.command import DEFAULT, DEFAULT_UDP, default_for, prepare
 from testbed.shared.panel import panel
-from testbed.shared.units import texts_with_unit, unit
+from testbed.shared.units import unit
 from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows
 

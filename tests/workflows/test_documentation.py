@@ -13,9 +13,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from analysis.claims import registry, vocabulary
+from analysis.judge.rules import Verdict
 from analysis.run import Run
 from analysis.series import Instants, Series
-from analysis.verdicts.rules import Verdict
 from images.locked import read_any
 from scenarios import scenario_files
 from scenarios.cells import plan

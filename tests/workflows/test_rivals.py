@@ -8,10 +8,10 @@ from analysis.capture.columns import write_columns
 from analysis.claims import registry
 from analysis.claims.question import Question
 from analysis.claims.syntax import SINGLE
+from analysis.judge.of_claim import judge
+from analysis.judge.rules import HOLDS, Verdict
 from analysis.reference.files import read
 from analysis.runs import Runs
-from analysis.verdicts.of_claim import judge
-from analysis.verdicts.rules import HOLDS, Verdict
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
 from tests.analysis.kept_results import REFERENCE, STUDIES

@@ -79,7 +79,7 @@ def test_what_a_stage_is_made_of_is_what_it_imports() -> None:
     """Every module of the project that Python loads for a stage is one that its digest covers."""
     stages = {
         "analysis.capture.columns": set(),
-        "analysis.measure": {"analysis/verdicts/tolerances.yaml"},
+        "analysis.measure": {"analysis/judge/tolerances.yaml"},
         "analysis.tables.over_runs": set(),
         "analysis.report": {"analysis/report/templates/index.html"},
         "analysis.figures.draw": set(),

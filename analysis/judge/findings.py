@@ -8,10 +8,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from analysis.verdicts.false_discoveries import largest_believed
-from analysis.verdicts.intervals import NORMAL95
-from analysis.verdicts.rules import ORDER, Verdict
-from analysis.verdicts.tolerances import tolerances
+from analysis.judge.false_discoveries import largest_believed
+from analysis.judge.intervals import NORMAL95
+from analysis.judge.rules import ORDER, Verdict
+from analysis.judge.tolerances import tolerances
 
 FALSE_DISCOVERIES: Final = 0.05  # part of the claims that count against findings and are true
 JUDGED: Final = ("measured_interval", "zones", "chance")  # what is used of claims beside their verdicts

@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist, fmean
 
-from analysis.verdicts import intervals
-from analysis.verdicts.intervals import Interval
+from analysis.judge import intervals
+from analysis.judge.intervals import Interval
 
 _TERMS = 200  # of the continued fraction, which converges long before
 

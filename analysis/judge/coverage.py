@@ -1,6 +1,6 @@
 """Measures how often the rules are right, on synthetic claims whose truth is known.
 
-`python -m analysis.verdicts.coverage` prints the tables of docs/reference/verdicts.md.
+`python -m analysis.judge.coverage` prints the tables of docs/reference/verdicts.md.
 """
 
 from collections import Counter
@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.verdicts import rules
-from analysis.verdicts.expected import Expected
-from analysis.verdicts.findings import verdicts_of_findings
-from analysis.verdicts.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, ORDER, Judgement, Verdict
+from analysis.judge import rules
+from analysis.judge.expected import Expected
+from analysis.judge.findings import verdicts_of_findings
+from analysis.judge.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, ORDER, Judgement, Verdict
 
 CLAIMS: Final = 1000  # synthetic claims per row
 JUDGED: Final = (Verdict.REPRODUCED, Verdict.NEAR, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from analysis.verdicts.intervals import half_width, standard_deviation
+from analysis.judge.intervals import half_width, standard_deviation
 
 
 @dataclass(frozen=True)

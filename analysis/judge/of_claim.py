@@ -6,9 +6,9 @@ from typing import Any
 
 from analysis.claims.registry import DASH, Claim
 from analysis.claims.syntax import is_about_means
-from analysis.verdicts import rules
-from analysis.verdicts.expected import STATISTICS, Expected
-from analysis.verdicts.rules import Judgement, Verdict
+from analysis.judge import rules
+from analysis.judge.expected import STATISTICS, Expected
+from analysis.judge.rules import Judgement, Verdict
 
 
 def judge(

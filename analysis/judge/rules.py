@@ -8,11 +8,11 @@ from enum import StrEnum
 from statistics import fmean
 from typing import Final
 
+from analysis.judge import chances, intervals
+from analysis.judge.expected import Expected, Reading
+from analysis.judge.intervals import Interval
+from analysis.judge.tolerances import NumberRule, Zones, tolerances
 from analysis.units import unit_of
-from analysis.verdicts import chances, intervals
-from analysis.verdicts.expected import Expected, Reading
-from analysis.verdicts.intervals import Interval
-from analysis.verdicts.tolerances import NumberRule, Zones, tolerances
 from common.counts import plural
 
 # How many seeds a cell may have when its claims are judged again. Five are the fewest that give an interval worth its

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from analysis.documents import Fields, read_yaml
-from analysis.verdicts.expected import Expected, Reading
-from analysis.verdicts.intervals import Interval, deviation_factors
+from analysis.judge.expected import Expected, Reading
+from analysis.judge.intervals import Interval, deviation_factors
 
 FILE: Final = Path(__file__).with_name("tolerances.yaml")
 SCALES: Final = ("difference", "ratio")

@@ -1,1 +1,0 @@
-"""Claims against measurements: spread over seeds, tolerance rules, verdicts."""
