@@ -53,8 +53,15 @@ def _verdict(claims: Sequence[Mapping[str, Any]]) -> Verdict:
     if Verdict.NOT_REPRODUCED in outcomes.values():
         return Verdict.NOT_REPRODUCED
     for family in families(testable):
-        outcomes |= dict.fromkeys((claim["id"] for claim in family), together(family))
+        outcomes |= dict.fromkeys((claim["id"] for claim in family), _of_family(family))
     return max(outcomes.values(), key=ORDER.index)
+
+
+def _of_family(family: Sequence[Mapping[str, Any]]) -> Verdict:
+    """Judge numbers of one kind; those that a setting decides which the paper does not print leave it open at best."""
+    settled = [claim for claim in family if claim["verdict"] != Verdict.NOT_REPRODUCED or not unprinted(claim)]
+    verdict = together(settled) if settled else Verdict.UNDECIDED
+    return verdict if len(settled) == len(family) else max(verdict, Verdict.UNDECIDED, key=ORDER.index)
 
 
 def _after_chance(claims: Sequence[Mapping[str, Any]]) -> list[Verdict]:

@@ -33,6 +33,12 @@ from analysis.report.strip import held_strip, strip, zone
 UNKEPT: Final = "unkept"  # a kind of evidence for a cause, beside those that a claims file gives
 OMITTED: Final = "Not run at this size, which omits a cell that it needs."
 SHORT: Final = 700  # characters of a cause that is not folded: its first sentence often tells what happens, not why
+CHOSEN: Final = {
+    "quantity": "the quantity",
+    "place": "the place where it is measured",
+    "bound": "the bound",
+    "setting": "a setting",
+}
 KINDS: Final = ("reproduced", "near")  # of zones
 # what a reader looks for first stands first
 ORDER: Final = (
@@ -72,6 +78,7 @@ class Card:
     measured: str
     how_many: str
     rule: str  # what decides: the interval, and where it has to lie
+    chosen: str  # by us, since the paper does not give it
     why_not: str  # it is not judged
     strip: Markup
     strip_there: Markup  # that of the reference set, where it says more
@@ -106,6 +113,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         measured=sentence(result_text(claim)) if is_statement else "" if claim.get("held") else measured_value(claim),
         how_many=", ".join(filter(None, (bare_name(claim), _how_many(claim)))) if claim.get("measured") else "",
         rule=rule(known, known is not claim),
+        chosen=_chosen(claim.get("ours", ())),
         why_not=why_not,
         strip=Markup() if why_not and claim.get("held") else _strip(claim),
         strip_there=_strip(known) if known is not claim and not strip(claim) else Markup(),
@@ -125,6 +133,13 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         ],
         evidence=source.of(claim),
     )
+
+
+def _chosen(ours: Sequence[str]) -> str:
+    """Say what of a check the paper does not give: "the bound and a setting, which the paper does not give"."""
+    names = [CHOSEN[name] for name in ours]
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return f"{listed}, which the paper does not give" if listed else ""
 
 
 def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:

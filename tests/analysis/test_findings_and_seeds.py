@@ -120,6 +120,17 @@ def test_what_a_setting_decides_that_the_paper_does_not_print_is_open() -> None:
     assert verdicts_of_findings([fails, claim(2, "not reproduced", finding="a")]) == {"a": Verdict.NOT_REPRODUCED}
 
 
+def test_numbers_of_one_kind_that_an_unprinted_setting_decides_leave_their_finding_open() -> None:
+    cause = {"text": "So.", "evidence": "tested", "by": "x", "unprinted": "the buffer"}
+    exact = [number(place, (-0.1, 0.1), "reproduced", 1.0) for place in range(1, 5)]
+    far = [number(place, (8.9, 9.1), "not reproduced", 1e-9) for place in range(5, 9)]
+    decided = [entry | {"cause": cause} for entry in far]
+    assert verdicts_of_findings([*exact, *far]) == {"a": Verdict.NOT_REPRODUCED}
+    assert verdicts_of_findings([*exact, *decided]) == {"a": Verdict.UNDECIDED}
+    assert verdicts_of_findings(decided) == {"a": Verdict.UNDECIDED}
+    assert verdicts_of_findings([*exact, *decided[1:], far[0]]) == {"a": Verdict.NOT_REPRODUCED}
+
+
 def test_a_statement_is_as_far_as_the_seeds_in_which_it_fails() -> None:
     held = {str(seed): seed > 2 for seed in range(1, 21)}
     assert distance(claim(1, "near", held=held)) == pytest.approx(0.5)

@@ -842,6 +842,12 @@ def test_a_flow_between_two_implementations_names_both(report: Path) -> None:
     assert "<dd>${two} to ${one}</dd>" in (report / "today-swarm-clients.html").read_text()
 
 
+def test_a_card_says_in_a_sentence_what_the_paper_does_not_give(report: Path) -> None:
+    page = (report / "pam-fig2b-capacity-steps.html").read_text()
+    assert '<dt>Our choice</dt><dd class="soft">the bound, which the paper does not give</dd>' in page
+    assert "not the paper's: " not in page
+
+
 def test_a_cause_says_in_a_sentence_that_the_runs_that_varied_it_were_not_kept(report: Path) -> None:
     page = (report / "pam-fig4b-adsl-interference.html").read_text()
     assert "Varied in runs that were not kept: " in page and "Varied in not kept" not in page
