@@ -181,8 +181,15 @@ def _write_traces(run: Settings, traced: list[Flow], target: Path) -> None:
     limited = run.backward_rate_bps is not None
     backward = _trace(run.folder, BACKWARD_TRACE, QUEUE_BACKWARD) if limited else QUEUE_BACKWARD.empty()
     _write(backward, QUEUE_BACKWARD, target)
-    windows = [_trace(run.folder, _window_of(flow), CWND, flow=flow.name) for flow in traced]
-    _write(pl.concat([CWND.empty(), *windows]), CWND, target)
+    _write(pl.concat([CWND.empty(), *(_window(run, flow) for flow in traced)]), CWND, target)
+
+
+def _window(run: Settings, flow: Flow) -> pl.DataFrame:
+    """Read the trace of a flow's window. A sender that never connected leaves an empty file."""
+    name = _window_of(flow)
+    if sums.checked(run.folder, name).stat().st_size == 0:
+        return CWND.empty()
+    return _trace(run.folder, name, CWND, flow=flow.name)
 
 
 def _window_of(flow: Flow) -> str:

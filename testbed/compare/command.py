@@ -47,7 +47,7 @@ def main(options: argparse.Namespace) -> int:
     arguments.check_seeds(seeds)
     files = [find(scenario, Path(), "--scenario") for scenario in options.scenario] or panel_for(names)
     folder = own_study.folder_of(options.into, "-".join(names))
-    texts = {file.name: filled(file, names, seeds, may_fail=True) for file in files}
+    texts = {file.name: filled(file, names, seeds, may_fail="client") for file in files}
     if len(texts) < len(files):
         raise EngineError(f"--scenario: found two files of one name; allowed: {choices(sorted({*map(str, files)}))}")
     for file in [] if options.scenario else panel():

@@ -16,6 +16,7 @@ from analysis.judge.intervals import Interval, standard_deviation, student_above
 from analysis.judge.intervals import mean as interval_of_mean
 from analysis.judge.rules import EPSILON
 from analysis.run import Run
+from analysis.run_json import Flow
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits, with_unit
@@ -220,7 +221,7 @@ def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
             why = f"seed {seed}: {error}"
             return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
         numbers.append(of_seed)
-    why = why_of(row, numbers)
+    why = why_of(row, numbers) + _neighbours_ended(own)
     beside_ended = _ended([sides.beside[run.settings.seed] for run in own]) if BASELINE in row.bound else ""
     if beside_ended:  # it sets no bound
         why += f"; the baseline {beside_ended}"
@@ -237,9 +238,28 @@ def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
 
 def _ended(runs: Sequence[Run]) -> str:
     """Say how a control ended in the first of its runs in which it ended before the run did, or moved nothing."""
-    flows = ((run, flow) for run in runs for flow in run.settings.flows if flow.may_fail)
-    ends = ((run, outcome) for run, flow in flows for outcome in run.outcomes(flow.name))
+    ends = (
+        (run, outcome)
+        for run in runs
+        for flow in run.settings.flows
+        if _is_clients(flow)
+        for outcome in run.outcomes(flow.name)
+    )
     return next((str(outcome) for run, outcome in ends if outcome.is_before(run.ends_s)), "")
+
+
+def _is_clients(flow: Flow) -> bool:
+    """Whether a flow is the control's own; there may be several, numbered from 1."""
+    return flow.name == CLIENT or flow.name.startswith(f"{CLIENT}-")
+
+
+def _neighbours_ended(runs: Sequence[Run]) -> str:
+    """Say of each flow beside the control in how many runs it ended too soon or moved nothing, and how it first did."""
+    says = ""
+    for name in [flow.name for flow in runs[0].settings.flows if not _is_clients(flow)]:
+        if ended := [outcomes[0] for run in runs if (outcomes := run.outcomes(name))]:
+            says += f"; {name} {ended[0].verb} in {len(ended)} of {plural(len(runs), 'run')}: {ended[0].says}"
+    return says
 
 
 def chances_of(margins: Sequence[float]) -> tuple[Interval | None, tuple[float, float] | None]:

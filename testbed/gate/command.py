@@ -85,7 +85,7 @@ def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> tuple[Pat
             check_point(files[budget.scenario], budget.cell, f"{budget.at}cell")
     folder = own_study.folder_of(into, client)
     return folder, {
-        file.name: filled(file, [client, *others[scenario]], wanted.seeds, wanted.points(scenario), may_fail=True)
+        file.name: filled(file, [client, *others[scenario]], wanted.seeds, wanted.points(scenario), may_fail="client")
         for scenario, file in files.items()
     }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import yaml
 
@@ -80,12 +80,16 @@ def check_point(scenario: Path, name: str, field: str) -> None:
 
 
 def filled(
-    scenario: Path, names: Sequence[str], seeds: int, points: Collection[str] = (), may_fail: bool = False
+    scenario: Path,
+    names: Sequence[str],
+    seeds: int,
+    points: Collection[str] = (),
+    may_fail: Literal["nobody", "client", "everybody"] = "nobody",
 ) -> str:
     """Return the text of a scenario that compares these implementations.
 
-    With `points` it has only the cases, and only the values of its matrix, that these points need. `may_fail` makes of
-    the client's end a result, whatever it is.
+    With `points` it has only the cases, and only the values of its matrix, that these points need. `may_fail` says
+    whose end is a result, whatever it is, and does not fail the run.
 
     Raises:
         ScenarioError: the file has no place for them, or is not a scenario.
@@ -96,10 +100,10 @@ def filled(
     if CLIENT not in data.get("matrix", {}) or not any(flow["name"] == CLIENT for flow in data["flows"]):
         allowed = f'a matrix name `{CLIENT}`, and a flow of that name with implementation "${{{CLIENT}}}"'
         raise ScenarioError([Problem(scenario, 1, "matrix", f"has no place for implementations, {CLIENT}", allowed)])
-    if may_fail:
+    if may_fail != "nobody":
         for fields in (data, *data.get("cases", {}).values()):  # a case may have flows of its own
             for flow in fields.get("flows", []):
-                if flow["name"] == CLIENT:
+                if may_fail == "everybody" or flow["name"] == CLIENT:
                     flow["may_fail"] = True
     if points:
         _keep_points(data, points)

@@ -225,12 +225,12 @@ def plain() -> Made:
     return Made(sorted(packets, key=lambda packet: packet.arrives))
 
 
-def end(run: Path, at_s: float, ending: str = "gave up") -> None:
-    """Let the sender of the first flow of a run folder, which may fail, end so."""
+def end(run: Path, at_s: float, ending: str = "gave up", flow: int = 0) -> None:
+    """Let the sender of a flow of a run folder, the first, which may fail, end so."""
     outcome = {"endpoint": "sender", "ending": ending, "at_ns": int(at_s * NS), "says": "sender exited with 1: no luck"}
     settings, summary = (json.loads((run / name).read_text()) for name in ("run.json", "summary.json"))
-    settings["flows"][0]["may_fail"] = True
-    summary["flows"] = {settings["flows"][0]["name"]: {"outcomes": [outcome]}}
+    settings["flows"][flow]["may_fail"] = True
+    summary["flows"] = {settings["flows"][flow]["name"]: {"outcomes": [outcome]}}
     (run / "run.json").write_text(json.dumps(settings))
     (run / "summary.json").write_text(json.dumps(summary))
     sums.write(run, sums.below(run))

@@ -116,7 +116,8 @@ def test_each_scenario_takes_a_program_over_udp(tmp_path: Path) -> None:
     seeds = {name: 1 for criterion in read_criteria.load_all() for name in criterion.scenarios}
     for name, text in scenarios.texts(read_criteria.load_all(), names, seeds).items():
         (tmp_path / name).write_text(text)
-        assert expand(tmp_path / name, "complete")
+        cells = expand(tmp_path / name, "complete")
+        assert all(flow["may_fail"] for cell in cells for flow in cell.settings["flows"])
     assert left_out == {"case=ahead", "case=behind", "case=steps"}
 
 
@@ -249,6 +250,29 @@ def test_who_ended_early_meets_nothing(
     assert of_criterion.verdict == verdict
     ends = own is not None and own < 9
     assert ("gave up at 4.200 s: sender exited with 1: no luck (1 cell" in str(pages.faults([of_criterion]))) == ends
+
+
+def test_a_neighbour_that_never_connects_is_a_number(tmp_path: Path) -> None:
+    """It is harmed: its run has not failed, nor is the cell without a verdict."""
+    for name, seed in itertools.product(("mine", "tcp-cubic"), (1, 2)):
+        made = plain()
+        made.flows, made.cell, made.experiment, made.seed = ("client", "tcp"), f"client={name}", "x-runs", seed
+        made.changes = {"cell_values": {"client": name}}
+        if name == "mine":
+            made.packets = [packet for packet in made.packets if packet.flow == 0]
+        folder = write(tmp_path / "runs", made)
+        if name == "mine":
+            (folder / "traces" / "cwnd-tcp.csv").write_text("")  # as bulk.c leaves it
+            end(folder, 10, flow=1)
+        write_columns(folder)
+    study = tmp_path / "studies" / judge.STUDY
+    study.mkdir(parents=True)
+    (study / "x-runs.yaml").write_text("experiment: x-runs\nmatrix: {client: [mine, tcp-cubic]}\n")
+    row = replace(FLOOR, measure='throughput("tcp", 1)', bound="0.5 * baseline")
+    criterion = Criterion("x", "9.9", "A title", "MUST", "Why?", [row], [], None)
+    [found] = judge.decided([Result(criterion, judge.cells_of(criterion, tmp_path, "mine", "tcp-cubic"))])[0].cells
+    assert (found.verdict, found.measured, found.ended) == (judge.NOT_MET, 0, "")
+    assert found.why.endswith("; tcp gave up in 2 of 2 runs: sender exited with 1: no luck")
 
 
 def judged(level: str, cells: list[Cell]) -> Result:

@@ -386,7 +386,7 @@ def test_a_hunt_finds_shrinks_and_repeats(how: str, small: Path) -> None:
     assert parts(finding.scenario) == {"loss forward", "flow beside"}
     shown = text(finding.scenario)
     assert "events: [{at: 0s, on: path, loss: {forward: " in shown
-    assert "from: s2, to: d2}" in shown  # no start
+    assert "from: s2, to: d2, may_fail: true}" in shown  # no start
     assert "queue:" not in shown
     assert len(shown.splitlines()) <= 11
     assert finding.survival
