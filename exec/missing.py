@@ -30,6 +30,13 @@ _OF_PYTHON_2 = re.compile(
     r"|^AttributeError: 'dict' object has no attribute '(has_key|iter\w+)'",
     re.MULTILINE,
 )
+# Python 3 confuses the two by mistake, too
+_OF_BYTES = re.compile(
+    r"^TypeError: (a bytes-like object is required, not 'str'|can(?:'t|not) concat (?:str|bytes) to (?:bytes|str)"
+    r"|can only concatenate str \(not \"bytes\"\) to str|cannot use a string pattern on a bytes-like object)",
+    re.MULTILINE,
+)
+_RUN_BY_NAME = re.compile(r"^\S*python[\d.]*: No module named (?P<name>\w+)$", re.MULTILINE)  # `python -m NAME`
 _MODULES_OF_PYTHON_2 = frozenset(
     (
         *("BaseHTTPServer", "ConfigParser", "Queue", "SimpleHTTPServer", "SimpleXMLRPCServer", "SocketServer"),
@@ -45,6 +52,11 @@ _PYTHON_2 = (
     "the script or one of its modules is written for Python 2; the guest has Python 3.13: `testbed exec --python2` "
     "converts a copy of the folder first"
 )
+_BYTES = "python2 bytes"
+_PERHAPS_PYTHON_2 = (
+    "a program mixes text and bytes, which are the same in Python 2: if the script was written for it, `testbed exec "
+    "--python2` converts a copy of the folder first"
+)
 _HERE = "controller 127.0.0.1:"
 _NOT_MISSED = {"command netplan"}  # Mininet's NAT restarts whatever else might set its addresses; nothing does
 _SENTENCES = {
@@ -52,6 +64,10 @@ _SENTENCES = {
     "module": "Python modules not found: {names} (`testbed exec --pip PACKAGE` adds Python packages)",
     "own module": "Python modules of yours not found: {names} (they lie elsewhere in the folder; a script finds "
     "modules beside itself, or on a PYTHONPATH that it sets; `testbed exec -m FOLDER.SCRIPT` finds these)",
+    "outer module": "Python modules not found: {names} (they lie above the working folder, which the guest does not "
+    "see: call `testbed exec` in that folder, with a run.sh that changes into this one)",
+    "submodule": "empty folders, since their submodules are missing: {names} (`git submodule update --init` brings "
+    "them)",
     "controller": "controllers that did not answer: {names} (`testbed exec --controller COMMAND` starts one beside the "
     "script)",
 }
@@ -64,6 +80,10 @@ def missing(folder: Path, noted: list[str], work: Path, controller: bool = False
     the script, Mininet's words about the first port at which it asked mean nothing.
     """
     notes = {_judged(note, work) for note in {*noted, *_in_output(folder)} - _NOT_MISSED}
+    if notes:
+        empty = [*_empty_submodules(work)]
+        notes -= {f"module {Path(path).name}" for path in empty}
+        notes |= {f"submodule {path}" for path in empty}
     return sorted(note for note in notes if not (controller and note.startswith(_HERE)))
 
 
@@ -78,11 +98,24 @@ def _judged(note: str, work: Path) -> str:
             return f"{first} {name}"
         if any(_lies_below(work, f"{first}.py")) or any(_lies_below(work, f"{first}/__init__.py")):
             return f"own module {name}"
+        if (work.parent / f"{first}.py").is_file() or (work.parent / first / "__init__.py").is_file():
+            return f"outer module {name}"
     return "python2 command" if kind == "command" and name.startswith("python2") else note
 
 
 def _lies_below(work: Path, name: str) -> Iterator[Path]:
     yield from itertools.chain(work.glob(name), work.glob(f"*/{name}"), work.glob(f"*/*/{name}"))
+
+
+def _empty_submodules(work: Path) -> Iterator[str]:
+    """Folders of the script's repository in which git would put another one."""
+    for top in (work, *work.parents):
+        listed = top / ".gitmodules"
+        if listed.is_file():
+            paths = re.findall(r"^\s*path\s*=\s*(\S+)\s*$", listed.read_text(errors="replace"), re.MULTILINE)
+            yield from (path for path in paths if (top / path).is_dir() and not any((top / path).iterdir()))
+        if (top / ".git").exists():
+            return
 
 
 def sentences(notes: list[str]) -> Iterator[str]:
@@ -93,8 +126,10 @@ def sentences(notes: list[str]) -> Iterator[str]:
             yield sentence.format(names=", ".join(names))
     if any("quagga" in note for note in notes):
         yield _QUAGGA
-    if any(note.startswith("python2 ") for note in notes):
+    if any(note.startswith("python2 ") and note != _BYTES for note in notes):
         yield _PYTHON_2
+    elif _BYTES in notes:
+        yield _PERHAPS_PYTHON_2
 
 
 def elsewhere(summary: dict[str, Any]) -> Iterator[str]:
@@ -115,5 +150,8 @@ def _in_output(folder: Path) -> Iterator[str]:
             text = _SECOND_PORT.sub("", text)
             for pattern, kind in _SAID:
                 yield from (f"{kind} {match['name']}" for match in pattern.finditer(text))
+            yield from (f"module {match['name']}" for match in _RUN_BY_NAME.finditer(text))
             if _OF_PYTHON_2.search(text):
                 yield "python2 words"
+            if _OF_BYTES.search(text):
+                yield _BYTES

@@ -30,6 +30,7 @@ _LAYERS = "/run/testbed"  # in memory: an overlay cannot lie on the root's overl
 _PYTHON = "/usr/local/lib/python3.13/dist-packages"
 _MISSING = f"{_LAYERS}/missing"
 _NAME, _ADDRESS = "lab", "127.0.1.1"
+_OF_ROOT = {"HOME": "/root", "USER": "root", "LOGNAME": "root"}  # as sudo sets them
 _OF_TRACING = {"debugfs": "/sys/kernel/debug", "tracefs": "/sys/kernel/tracing"}
 _DATE, _REAL_DATE = "/usr/bin/date", "/usr/lib/testbed/date"
 _FRR_MANAGER = "/usr/lib/frr/mgmtd"
@@ -54,6 +55,7 @@ def main() -> None:
     _show_folders()
     _let_date_wait()
     _be_a_host()
+    os.environ.update(_OF_ROOT)
     _order_links(order)
     start_switch_daemons()
     _start_frr_manager()
@@ -67,7 +69,7 @@ def main() -> None:
         _end(controller)
     outcome["missing"] = _missing(since_s)
     outcome |= {"controller_exit": ended, "controller_listens": listens}
-    outcome["rated"] = links.RATED.exists()
+    outcome["rated"] = links.rated()
     _keep_files()
     if order["keep_all"]:
         _keep_elsewhere(since_s)

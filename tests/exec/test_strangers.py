@@ -65,6 +65,59 @@ def test_a_bw_that_mininet_ignores_gives_no_rate(link: str, bw: str, mbps: float
     assert ("no rate have 1 Gbit/s (`--link-rate" in done.stderr) == (mbps == 956)
 
 
+@pytest.mark.parametrize(("words", "mbps"), [("-n 1M", 8.4), ("-k 20", 9.3), ("-R -n 1M", 8.4)])
+def test_iperf3_ends_when_all_of_a_size_is_sent(words: str, mbps: float, tmp_path: Path) -> None:
+    """It looks once a second whether all is sent, and its thread computes until then."""
+    (tmp_path / "lab.py").write_text(UNRATED.replace("-t 2", words))
+    done = execute("lab.py", "tc", "10", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [told] = re.findall(r"([\d.]+) Mbits/sec +receiver", done.stdout)
+    assert float(told) == pytest.approx(mbps, rel=0.05)
+
+
+LOST = """\
+import sys
+
+from mininet.link import TCLink
+from mininet.net import Mininet
+
+net = Mininet(controller=None, link=TCLink)
+a, b = net.addHost("a"), net.addHost("b")
+net.addLink(a, b, bw=10)
+net.start()
+b.cmd("iperf3 -s -D; sleep 1")
+for host in (a, b):
+    for words in sys.argv[1:]:
+        print(host.cmd(f"tc qdisc {words.replace('DEV', host.intf().name)}"))
+print(a.cmd("iperf3 -c", b.IP(), "-t 2 | grep receiver"))
+net.stop()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "mbps"),
+    [
+        (("del dev DEV root",), 956),
+        (("del dev DEV root", "add dev DEV root netem delay 1ms"), 956),
+        (("del dev DEV root", "add dev DEV root tbf rate 20mbit burst 15k latency 50ms"), 19.1),
+    ],
+)
+def test_a_link_whose_script_deletes_its_rate_has_that_of_links_without(
+    words: tuple[str, ...], mbps: float, tmp_path: Path
+) -> None:
+    (tmp_path / "lab.py").write_text(LOST)
+    done = execute("lab.py", *words, folder=tmp_path)
+    assert done.returncode == 0 and "Error" not in done.stdout, done.stderr
+    [told] = re.findall(r"([\d.]+) Mbits/sec +receiver", done.stdout)
+    assert float(told) == pytest.approx(mbps, rel=0.05)
+    assert ("no rate have 1 Gbit/s (`--link-rate" in done.stderr) == (mbps == 956)
+
+
+def test_a_script_finds_the_folder_of_the_user_that_it_runs_as(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text("import getpass, os\nprint(os.path.expanduser('~'), getpass.getuser())\n")
+    assert execute("lab.py", folder=tmp_path).stdout == "/root root\n"
+
+
 DEEP = """\
 from mininet.link import TCLink
 from mininet.net import Mininet
@@ -411,7 +464,11 @@ def test_requirements_that_are_no_text_are_named(tmp_path: Path) -> None:
         ),
         ("", "helper", (), "Python modules not found: helper ("),
         ("", "ryu.app.x", (), "parts of Ryu that os-ken, its successor in the guest, does not have: ryu.app.x"),
+        ("", "helper", ("../helper.py",), "helper (they lie above the working folder"),
+        ("", "util", ("../.gitmodules",), "submodules are missing: work/util (`git submodule update"),
         ("", "pox.core", (), "POX is in no registry"),
+        ("TypeError: a bytes-like object is required, not 'str'\n", None, (), "if the script was written for it"),
+        ("/usr/bin/python3: No module named SimpleHTTPServer\n", None, (), "is written for Python 2"),
         ("sh: 1: python2.7: not found\n", None, (), "written for Python 2"),
         ("SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?\n", None, (), "for Python 2"),
     ],
@@ -422,9 +479,10 @@ def test_a_sentence_says_what_helps(
     results, work = tmp_path / "results", tmp_path / "work"
     results.mkdir()
     (results / "stdout.txt").write_text(output)
+    (work / "util").mkdir(parents=True)
     for name in files:
-        (work / name).parent.mkdir(parents=True)
-        (work / name).write_text("")
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("[submodule]\n\tpath = work/util\n" if name.endswith(".gitmodules") else "")
     noted = [f"module {module}"] if module else []
     (told,) = missing.sentences(missing.missing(results, noted, work))
     assert sentence in told

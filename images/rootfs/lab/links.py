@@ -22,7 +22,10 @@ from typing import Any
 from mininet import quick
 
 ORDER = Path("/run/testbed/links.json")
-RATED = Path("/run/testbed/rated")
+_RATED = Path("/run/testbed/rated")
+_RETURNED = Path("/run/testbed/returned")  # a file for each interface whose own rate is gone; see tc beside this file
+_INTERFACES = Path("/run/testbed/interfaces")
+_LIMITS = Path("/run/testbed/limits")
 LOOPS = Path("/run/testbed/loops.json")
 _TCP_PAGES = Path("/proc/sys/net/ipv4/tcp_mem")
 QUEUE_BYTES = 1_500_000
@@ -51,8 +54,10 @@ def prepare(intf: Any, params: dict[str, Any]) -> None:
     with suppress(OSError):  # a script's own kind of link, whose interface is elsewhere
         if not order["offload"]:
             _keep_packets_apart(intf.node.pid, intf.name)
-        if order["rate_bps"] and not _is_rated(intf, params.get("bw")):
-            _limit(intf.node.pid, intf.name, order["rate_bps"])
+        if order["rate_bps"]:
+            _let_tc_know(intf.name, order["rate_bps"])
+            if not _is_rated(intf, params.get("bw")):
+                _limit(intf.node.pid, intf.name, order["rate_bps"])
 
 
 def _is_rated(intf: Any, bw: Any) -> bool:
@@ -62,6 +67,20 @@ def _is_rated(intf: Any, bw: Any) -> bool:
     """
     most = getattr(intf, "bwParamMax", 0)
     return isinstance(bw, int | float) and 0 < bw <= most
+
+
+def rated() -> bool:
+    """Say whether a link has a rate that its script did not give it."""
+    return _RATED.exists() or any(_RETURNED.glob("*"))
+
+
+def _let_tc_know(name: str, rate_bps: int) -> None:
+    """Leave word for `tc`: an interface of a link, and what its root is where the script leaves it without a rate."""
+    if not _INTERFACES.exists():
+        limits = f"rate {rate_bps}bit burst {_BURST_BYTES} limit {QUEUE_BYTES}"
+        _LIMITS.write_text(f"limits='{limits}'\nqueue='bfifo limit {QUEUE_BYTES}'\n")
+    with _INTERFACES.open("a") as names:
+        names.write(f"{name}\n")
 
 
 def _limit(process: int, name: str, rate_bps: int) -> None:
@@ -74,7 +93,7 @@ def _limit(process: int, name: str, rate_bps: int) -> None:
     options = quick.attribute(_OPTIONS, quick.attribute(_PARAMETERS, parameters) + burst)
     body = struct.pack("BxHiIII", 0, 0, index, _HANDLE, _ROOT, 0) + quick.attribute(_KIND, b"tbf\0") + options
     quick.ask(process, _NEW_QDISC, quick.NEW, body)
-    RATED.write_text(f"{QUEUE_BYTES}\n")
+    _RATED.touch()
 
 
 def _keep_packets_apart(process: int, name: str) -> None:
