@@ -2,7 +2,7 @@
 
 An expression may come from anybody, in an archive for example. So there is a list of what it may consist of
 (`analysis.claims.syntax`), nothing else is evaluated, and what it may take is bounded: the numbers, texts and lists
-that it makes, and the steps of its evaluation.
+that it makes, and the steps, the processor time and the memory of its evaluation.
 
 `never` stands for an instant that did not come. It is later than any other, also after finite terms or a change of
 units. What else arithmetic could make of it is no number, and not measured. No comparison with a value at such an
@@ -13,6 +13,7 @@ import ast
 import inspect
 import math
 import operator
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from statistics import fmean
@@ -25,11 +26,15 @@ from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadExpressionError
 from analysis.run import Run
 from analysis.series import Instants, NeverHappenedError, NotMeasuredError, Series
+from analysis.watchdog import resident_bytes
 from analysis.words import words
 
 TOO_LARGE: Final = "makes a number that is too large"
 LARGEST: Final = 2**53  # of whole numbers: floats, which hold all results, know no larger one exactly
 MOST_STEPS: Final = 1_000_000  # of an evaluation; the longest of the papers' claims takes some thousands
+MOST_CPU_S: Final = 600.0  # of an evaluation, with the tables that it reads; a mean over a hundred seeds takes a minute
+MOST_MEMORY_BYTES: Final = 2 << 30  # of the process that evaluates; the largest of the papers' claims takes 0.6 GB
+_MUCH: Final = 1000  # parts of a value from which on it is worth a look at the memory
 
 
 def trend(places: Sequence[float], numbers: Sequence[float]) -> float:
@@ -72,13 +77,6 @@ _ARITHMETIC: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-# what arguments of these names mean, in all words that have them: the smallest value, the largest, and in words
-_RANGES: Final = {
-    "percent": (0.0, 100.0, "0 to 100"),
-    "part": (0.0, 1.0, "0 to 1"),
-    "step": (0.001, math.inf, "0.001 s or more"),
-    "gap": (0.0, math.inf, "0 s or more"),
-}
 
 
 def problem(expression: str, defined: Collection[str]) -> str | None:
@@ -102,6 +100,8 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
         raise NeverHappenedError from error
     except NotMeasuredError as error:
         raise NotMeasuredError(f"{expression}: {error}") if isinstance(error, NoNumberError) else error from error
+    except MemoryError:
+        raise BadExpressionError(expression, "wants more memory than it may have") from None
     except OverflowError:
         raise BadExpressionError(expression, "makes a number larger than any that a computer holds") from None
     except ValueError as error:
@@ -132,12 +132,21 @@ class _Evaluation:
         self._vocabulary = vocabulary
         self._bound: dict[str, Any] = {}
         self._steps = 0
+        self._until_s = time.thread_time() + MOST_CPU_S
         self._without_value = 0  # comparisons with what has no value (NaN), which do not hold
 
     def of(self, node: ast.expr) -> Any:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise ValueError(f"takes more than {MOST_STEPS:,} steps")
+        if time.thread_time() > self._until_s:
+            raise ValueError(f"takes more than {MOST_CPU_S:g} s of processor time")
+        value = self._of(node)
+        if _is_much(value) and resident_bytes() > MOST_MEMORY_BYTES:
+            raise ValueError(f"takes more than {MOST_MEMORY_BYTES >> 30} GiB of memory")
+        return value
+
+    def _of(self, node: ast.expr) -> Any:
         match node:
             case ast.Constant(value=value):
                 return value
@@ -306,8 +315,7 @@ def _wrong(name: str, kind: Any, value: object) -> str | None:
         if not _is_number(value):
             return f"found {kind_of(value)}; allowed: a number"
         assert isinstance(value, int | float)  # noqa: S101
-        least, most, allowed = _RANGES.get(name, (-math.inf, math.inf, ""))
-        return None if least <= value <= most or not allowed else f"found {value:g}; allowed: {allowed}"
+        return kinds.outside(name, value)
     return None
 
 
@@ -351,6 +359,11 @@ def _check_of_function(called: Callable[..., Any], given: list[Any]) -> None:
 def _value(value: object) -> Any:
     """Return what a word gave; numbers as Python's own."""
     return value.item() if hasattr(value, "item") and not isinstance(value, list | Series | Instants | Run) else value
+
+
+def _is_much(value: object) -> bool:
+    """Whether a value may take much memory. A run does, too, but its tables are read once."""
+    return isinstance(value, Series | Instants) or (isinstance(value, list) and len(value) > _MUCH)
 
 
 def _is_never(node: ast.expr) -> bool:

@@ -32,6 +32,13 @@ _GIVEN: Final[Mapping[Any, str]] = MappingProxyType(
 )
 _CLASSES: Final[Mapping[str, type]] = MappingProxyType({RUN: Run, SERIES: Series, INSTANTS: Instants})
 _INSTANTS: Final = ("t", "t0", "t1", "after", "until")  # arguments of words
+# what arguments of these names mean, in all words that have them: the smallest value, the largest, and in words
+_RANGES: Final = {
+    "percent": (0.0, 100.0, "0 to 100"),
+    "part": (0.0, 1.0, "0 to 1"),
+    "step": (0.001, math.inf, "0.001 s or more"),
+    "gap": (0.0, math.inf, "0 s or more"),
+}
 _PLAIN: Final[Mapping[str, str]] = MappingProxyType(
     {name: TRUTH if name in ("all", "any") else NUMBER for name in syntax.PLAIN - {syntax.NEVER}}
 )
@@ -201,6 +208,10 @@ class _Kinds:
         function = words(_CLASSES[kind])[name]
         bound = _bound(function, given, named)
         texts = [*node.args, *(word.value for word in node.keywords)]
+        for parameter, text in zip(bound, texts, strict=True):
+            value = text.value if isinstance(text, ast.Constant) else None
+            if isinstance(value, int | float) and (wrong := outside(parameter, value)):
+                raise ValueError(f"{name}: {parameter}: {wrong}")
         if self._is_own(node.func):
             for parameter, text in zip(bound, texts, strict=True):
                 if parameter == "flow":
@@ -238,6 +249,12 @@ class _Kinds:
         if name == "cell" and cells is not None and isinstance(text, str) and text not in cells:
             raise ValueError(f"there is no cell {text!r}; the cells are {choices(list(cells), text)}")
         return RUN
+
+
+def outside(name: str, value: float) -> str | None:
+    """Say which values an argument of this name may have, if this one is none of them."""
+    least, most, allowed = _RANGES.get(name, (-math.inf, math.inf, ""))
+    return None if least <= value <= most or not allowed else f"found {value:g}; allowed: {allowed}"
 
 
 def _given(function: Callable[..., Any]) -> str | None:

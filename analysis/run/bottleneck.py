@@ -6,6 +6,7 @@ bytes of IP packets that leave it. A reverse path with a limit has a queue of it
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from analysis import bottleneck
 from analysis.bottleneck import TapPackets
@@ -15,6 +16,8 @@ from analysis.run_json import NS, PAYLOAD_BYTES, Flow
 from analysis.series import Instants, NeverHappenedError, NotMeasuredError, Series
 from analysis.words import word
 from scenarios.run_files import PACKET_BYTES
+
+MOST_BINS = 1_000_000  # in a run; an hour has as many of 3.6 ms
 
 
 class BottleneckWords(RunFolder):
@@ -40,7 +43,7 @@ class BottleneckWords(RunFolder):
     @word
     def rate(self, flow: str, step: float = 1.0) -> Series:
         """Rate of a flow behind the bottleneck in bins of `step` seconds, bit/s of IP packets."""
-        edges = np.arange(0.0, self.ends_s + step / 2, step)
+        edges = self._bins(step)
         if "bottleneck-out" not in self.settings.captures:
             acked = self.traced(flow, "bytes_acked", PACKET_BYTES / PAYLOAD_BYTES[self.settings.ip])
             return Series(edges[:-1], np.diff(acked.sampled(edges)) * 8 / step, self.ends_s)
@@ -48,10 +51,17 @@ class BottleneckWords(RunFolder):
 
     def arriving(self, flow: str, step: float = 1.0) -> Series:
         """Rate at which packets of a flow arrive at its receiver's host in bins of `step` seconds, bit/s."""
-        edges = np.arange(0.0, self.ends_s + step / 2, step)
+        edges = self._bins(step)
         tap = "sender" if self.flow(flow).backward else "receiver"
         arrived = bottleneck.delivered(self.packets(30), tap).get(flow, bottleneck.NOTHING)
         return Series(edges[:-1], arrived.binned(edges) * 8 / step, self.ends_s)
+
+    def _bins(self, step: float) -> NDArray[np.float64]:
+        """Return the edges of bins of `step` seconds, from 0 to the run's end."""
+        if self.ends_s > MOST_BINS * step:
+            allowed = f"{self.ends_s / MOST_BINS:g} s or more, for at most {MOST_BINS:,} bins in {self.ends_s:g} s"
+            raise ValueError(f"step: found {step:g}; allowed: {allowed}")
+        return np.arange(0.0, self.ends_s + step / 2, step)
 
     @word
     def share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:

@@ -14,6 +14,7 @@ from typing import Final
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.series import NotMeasuredError
+from analysis.watchdog import LIMIT_S, ended_after
 from engine import images, provenance
 from engine.errors import EngineError
 from engine.run import execute, run_folder
@@ -157,11 +158,12 @@ def measured(order: Order) -> Measured:
         run = Run(_with_columns(run_folder(order.into, cell, order.seed)))
         numbers: dict[str, Number] = {}
         unknown = {}
-        for expression in order.expressions:
-            try:
-                numbers[expression] = number_of(expression, run)
-            except (NotMeasuredError, BadInputError) as error:
-                numbers[expression], unknown[expression] = None, str(error)
+        with ended_after(LIMIT_S, "testbed hunt: the numbers of a run"):
+            for expression in order.expressions:
+                try:
+                    numbers[expression] = number_of(expression, run)
+                except (NotMeasuredError, BadInputError) as error:
+                    numbers[expression], unknown[expression] = None, str(error)
         return Measured(numbers, cpu_s=summary["cpu_s"], unknown=unknown)
     except (EngineError, ScenarioError, BadInputError) as error:
         return Measured({}, str(error).replace(f"{order.into}/", ""))

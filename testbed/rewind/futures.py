@@ -14,6 +14,7 @@ from analysis.capture.records import HEADER_BYTES, records
 from analysis.run import Run
 from analysis.run_json import NS
 from analysis.series import NotMeasuredError
+from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from engine.finished import is_finished
 from engine.run import execute, run_folder
@@ -91,11 +92,12 @@ def carry_out(future: Future) -> FutureResult:
         same_pkts = compared(past, future.folder, future.at_ns, future.past.cell.settings["captures"])
     numbers: dict[str, Number] = {}
     unknown = {}
-    for text in future.expressions:
-        try:
-            numbers[text] = number_of(text, run)
-        except NotMeasuredError as error:
-            numbers[text], unknown[text] = None, str(error)
+    with ended_after(LIMIT_S, "testbed rewind: the numbers of a run"):
+        for text in future.expressions:
+            try:
+                numbers[text] = number_of(text, run)
+            except NotMeasuredError as error:
+                numbers[text], unknown[text] = None, str(error)
     return FutureResult(future.folder, numbers, same_pkts, unknown)
 
 

@@ -11,13 +11,14 @@ import yaml
 
 from analysis import readings
 from analysis.capture.columns import write_columns
-from analysis.claims import kinds, registry
+from analysis.claims import expressions, kinds, registry
 from analysis.claims.plan import plan
 from analysis.claims.question import Question
 from analysis.errors import BadExpressionError, BadInputError
 from analysis.measure import measure
 from analysis.reference.files import read
 from analysis.report import prose
+from analysis.run import bottleneck
 from analysis.runs import Runs
 from scenarios.resolve import expand, resolve
 from tests.analysis.synthetic import plain, vouch, write
@@ -367,6 +368,8 @@ PANELS: dict[str, object] = {"kind": "time-series", "panels": ["rate"]}
             "there is no flow 'tpc'; its flows are tcp (did you mean tcp?)",
         ),
         ({"measure": "share('tcp', 5, 21)"} | OF_CELL, PANELS, "share: t1: 21 s is after the end of the run, 20 s"),
+        ({"measure": "queue_ms.percentile(200)"} | OF_CELL, PANELS, "percentile: percent: found 200; allowed: 0 to 10"),
+        ({"measure": "rate('tcp', 1e-9).mean()"} | OF_CELL, PANELS, "rate: step: found 1e-09; allowed: 0.001 s or"),
         ({"measure": "queue_ms.mean(25)"} | OF_CELL, PANELS, "mean: t0: 25 s is after the end of the run, 20 s"),
         ({"measure": "cell('a').jain()"}, PANELS, "there is no cell 'a'; the cells are buffer=20p, buffer=40p"),
         ({}, PANELS, "claims[0].measure: found 'jain()': 'jain' is of one cell; name it as the field `cell`, or by"),
@@ -403,6 +406,21 @@ def test_an_expression_that_fails_in_a_run_is_named_with_its_line(tmp_path: Path
         Question(runs, "made-by-hand", {}).numbers(asked, None)
     said = str(registry.placed(caught.value, [registry.load(path)]))
     assert said == f"{path}:14: claims[0].measure: found {asked!r}: rate: step: found 1e-05; allowed: 0.001 s or more"
+
+
+def test_what_an_expression_takes_is_bounded(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = "len([rate('tcp', 0.001) for a in drops().times for b in drops().times for c in drops().times])"
+    assert ask(runs, many)[1] > 8
+    monkeypatch.setattr(expressions, "MOST_MEMORY_BYTES", 1 << 20)
+    with pytest.raises(BadExpressionError, match="takes more than 0 GiB of memory"):
+        ask(runs, many)
+    monkeypatch.setattr(expressions, "MOST_CPU_S", 0.0)
+    with pytest.raises(BadExpressionError, match="takes more than 0 s of processor time"):
+        ask(runs, "len([t for t in drops().times])")
+    monkeypatch.undo()
+    monkeypatch.setattr(bottleneck, "MOST_BINS", 1000)
+    with pytest.raises(BadExpressionError, match=r"step: found 0.001; allowed: 0.01 s or more, for at most 1,000 bins"):
+        ask(runs, "rate('tcp', 0.001).max()")
 
 
 def test_a_number_that_grows_without_bounds_is_said_without_python(runs: Runs) -> None:

@@ -1,7 +1,14 @@
-"""A command that waits forever is ended and named."""
+"""A command that waits forever is ended and named, one that wants all memory is refused."""
 
+import os
+import resource
 import subprocess
 import sys
+
+import pytest
+
+from analysis.errors import BadInputError
+from analysis.watchdog import ended_after
 
 _HANGS = """
 import os
@@ -18,3 +25,17 @@ def test_a_command_that_waits_forever_is_ended() -> None:
         3,
         "analysis: columns took more than 0.1 s and was ended; give the command again\n",
     )
+
+
+def test_a_command_that_wants_all_memory_is_refused() -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with (
+        pytest.raises(BadInputError, match=r"^reading wanted more than 0.25 GiB of memory$"),
+        ended_after(60, "reading", 1 << 28),
+    ):
+        bytearray(1 << 29)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    asked = "import resource; print(resource.getrlimit(resource.RLIMIT_DATA)[0])"
+    with ended_after(60, "reading", 1 << 28):  # processes that are started inside have it, too
+        said = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True, text=True).stdout
+    assert 0 < int(said) < 1 << 31 or os.cpu_count() > 64
