@@ -39,10 +39,7 @@ def of_deviation(values: Sequence[float], zone: Interval) -> float:
     if std == 0 or edge <= 0:
         return 0.0
     degrees = intervals.degrees_of_deviation(values)
-    # Wilson and Hilferty: the cube root of chi-square over its degrees of freedom is normal
-    ratio = (std / edge) ** (2 / 3)
-    z = (ratio - (1 - 2 / (9 * degrees))) / math.sqrt(2 / (9 * degrees))
-    below = NormalDist().cdf(z)
+    below = intervals.chi_square_below(degrees * (std / edge) ** 2, degrees)
     return below if std < edge else 1 - below
 
 

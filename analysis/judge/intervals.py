@@ -12,6 +12,10 @@ Interval = tuple[float, float]
 
 NORMAL95 = 1.959964  # two-sided 95 % quantile of the normal distribution
 
+_FAR = 10.0  # standard deviations; nothing of what is judged here is so far out
+_SMALLEST_TERM = 1e-17
+_EXACT = 1e-12
+
 # Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom; any table of statistics has them.
 _STUDENT95 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
@@ -60,15 +64,34 @@ def degrees_of_deviation(values: Sequence[float]) -> float:
 
 
 def deviation_factors(degrees: float) -> Interval:
-    """Return the ends of the chi-square interval of a standard deviation, as factors of the measured one.
+    """Return the ends of the chi-square interval of a standard deviation, as factors of the measured one."""
+    low, high = (_chi_square(degrees, below) for below in (0.975, 0.025))
+    return math.sqrt(degrees / low), math.sqrt(degrees / high)
 
-    The quantiles are Wilson and Hilferty's, good to one percent from five degrees of freedom on, too wide below.
-    """
 
-    def quantile(z: float) -> float:
-        return float(degrees * max(1 - 2 / (9 * degrees) + z * math.sqrt(2 / (9 * degrees)), 1e-3) ** 3)
+def chi_square_below(value: float, degrees: float) -> float:
+    """Chance of a chi-square to be below a number (Abramowitz and Stegun 1964, 6.5.29: the series of the gamma)."""
+    half, shape = value / 2, degrees / 2
+    if half <= 0:
+        return 0.0
+    if half > shape + _FAR * math.sqrt(shape) + _FAR**2:  # beyond it the terms only overflow
+        return 1.0
+    term = total = math.exp(shape * math.log(half) - half - math.lgamma(shape + 1))
+    place = shape
+    while term > total * _SMALLEST_TERM:
+        place += 1
+        term *= half / place
+        total += term
+    return min(total, 1.0)
 
-    return math.sqrt(degrees / quantile(NORMAL95)), math.sqrt(degrees / quantile(-NORMAL95))
+
+def _chi_square(degrees: float, below: float) -> float:
+    """Return the number that a chi-square is below with this chance, by bisection."""
+    low, high = 0.0, degrees + _FAR * math.sqrt(2 * degrees) + _FAR**2
+    while high - low > _EXACT * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if chi_square_below(middle, degrees) < below else (low, middle)
+    return high
 
 
 def fraction(count: int, of: int) -> Interval:

@@ -259,8 +259,12 @@ def test_predicates(held: int, seeds: int, outcome: Verdict, wanted: int) -> Non
 def test_intervals_are_those_of_the_tables() -> None:
     assert intervals.fraction(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)  # Wilson
     assert intervals.fraction(0, 10)[0] == 0
-    assert intervals.deviation_factors(9) == pytest.approx((0.688, 1.826), rel=0.01)  # chi-square
-    assert intervals.deviation_factors(99) == pytest.approx((0.878, 1.162), rel=0.001)
+    # chi-square
+    assert intervals.deviation_factors(1) == pytest.approx((0.446, 31.91), rel=1e-3)
+    assert intervals.deviation_factors(2) == pytest.approx((0.521, 6.285), rel=1e-3)
+    assert intervals.deviation_factors(4) == pytest.approx((0.599, 2.874), rel=1e-3)
+    assert intervals.deviation_factors(9) == pytest.approx((0.688, 1.826), rel=1e-3)
+    assert intervals.deviation_factors(99) == pytest.approx((0.878, 1.162), rel=1e-3)
     assert intervals.mean([1, 2, 3, 4, 5]) == pytest.approx((3 - 1.963, 3 + 1.963), abs=1e-3)  # Student
 
 
