@@ -20,7 +20,7 @@ Options = Mapping[str, str | float]
 
 
 @dataclass(frozen=True)
-class Reading:
+class SimulatorReading:
     """One way to understand the texts; `options` are those of images/ns2/pair.tcl that it changes."""
 
     name: str
@@ -29,12 +29,12 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Cell:
+class SimulatedCell:
     """One case of a table in one reading; `claims` are the ids of the paper's numbers by NUMBERS, or with SPREAD."""
 
     experiment: str
     case: str
-    reading: Reading
+    reading: SimulatorReading
     options: Options
     seeds: int
     claims: Mapping[str, str]
@@ -45,11 +45,11 @@ class Cell:
         return f"{self.experiment}/{self.case}/{self.reading.name}"
 
 
-def cells(folder: Path) -> Iterator[Cell]:
+def cells(folder: Path) -> Iterator[SimulatedCell]:
     """Yield all cells, those of a case one after the other."""
     document = read_yaml(folder / CELLS)
     readings = [
-        Reading(name, entry["about"], entry.get("options", {}))
+        SimulatorReading(name, entry["about"], entry.get("options", {}))
         for name, entry in document.get("readings", dict).items()
     ]
     tables = document.child("tables")
@@ -59,13 +59,15 @@ def cells(folder: Path) -> Iterator[Cell]:
             yield from _of_case(experiment, case, table, readings)
 
 
-def _of_case(experiment: str, case: str, table: Fields, readings: list[Reading]) -> Iterator[Cell]:
+def _of_case(experiment: str, case: str, table: Fields, readings: list[SimulatorReading]) -> Iterator[SimulatedCell]:
     entry = table.child("cases").child(case)
     seeds = entry.get("seeds", dict)
     for reading in readings:
         if reading.name in seeds:
             options = {**table.get("common", dict), **(entry.maybe("options", dict) or {}), **reading.options}
-            yield Cell(experiment, case, reading, options, seeds[reading.name], entry.maybe("claims", dict) or {})
+            yield SimulatedCell(
+                experiment, case, reading, options, seeds[reading.name], entry.maybe("claims", dict) or {}
+            )
 
 
 def by_claim(folder: Path) -> dict[str, list[dict[str, Any]]]:

@@ -30,7 +30,7 @@ _TRIAL = Limits()
 _PATIENCE_S = 10.0
 
 
-class Group:
+class GuestGroup:
     """The group of a guest; `prefix` goes before its command. Without a cgroup it bounds nothing."""
 
     prefix: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Group:
         return None
 
 
-class _Bounded(Group):
+class _Bounded(GuestGroup):
     bounds = True
 
     def __init__(self, prefix: tuple[str, ...], limits: Limits) -> None:
@@ -70,7 +70,7 @@ class _Bounded(Group):
 
 
 @contextmanager
-def entered(limits: Limits) -> Iterator[Group]:
+def entered(limits: Limits) -> Iterator[GuestGroup]:
     """Make a group for one guest with these limits; remove it afterwards."""
     way = _way()
     if way == "systemd":
@@ -83,7 +83,7 @@ def entered(limits: Limits) -> Iterator[Group]:
         with _folder(Path(way), limits) as folder:
             yield _Bounded(("sh", "-c", _ENTER, str(folder / "cgroup.procs")), limits)
     else:
-        yield Group()
+        yield GuestGroup()
 
 
 def described() -> str:

@@ -27,7 +27,7 @@ THROUGHPUT_SHARE, BASE_RTT_MS, QUEUING_DELAY_MS = 0.01, 0.1, 1.0
 
 
 @dataclass(frozen=True)
-class Measured:
+class BackendResults:
     """The results of a run."""
 
     throughput_bps: float  # that the bottleneck sent over the scenario's time
@@ -36,7 +36,7 @@ class Measured:
     queuing_delay_ms: float  # mean over the samples of the bottleneck's queue, by the rate at that time
 
 
-def measured(folder: Path) -> Measured:
+def measured(folder: Path) -> BackendResults:
     """Measure one run folder."""
     run = json.loads(sums.checked(folder, "run.json").read_text())
     summary = json.loads(sums.checked(folder, "summary.json").read_text())
@@ -46,7 +46,7 @@ def measured(folder: Path) -> Measured:
     sent_bytes = rows[-1]["sent_bytes"] - rows[0]["sent_bytes"]
     probe = next(iter(summary["probe"].values()))
     delays_s = [8 * row["backlog_bytes"] / _rate_bps(run, row["time_ns"]) for row in rows]
-    return Measured(
+    return BackendResults(
         throughput_bps=8 * sent_bytes / ((rows[-1]["time_ns"] - rows[0]["time_ns"]) / 1e9),
         flow_bps={name: 8 * flow["received_bytes"] / duration_s for name, flow in summary["flows"].items()},
         base_rtt_ms=(probe["forward_ns"] + probe["backward_ns"]) / 1e6,
@@ -61,7 +61,7 @@ def _rate_bps(run: dict[str, Any], at_ns: int) -> int:
     return int(rates[-1] if rates else run["bottleneck"]["rate_bps"])
 
 
-def agree(first: Measured, second: Measured) -> bool:
+def agree(first: BackendResults, second: BackendResults) -> bool:
     """Tell whether two runs are as close as they must be."""
     return (
         abs(second.throughput_bps / first.throughput_bps - 1) <= THROUGHPUT_SHARE

@@ -35,7 +35,7 @@ _FILE_HEAD, _RECORD = 24, struct.Struct("<IIII")  # of pcap, with ns
 
 
 @dataclass(frozen=True)
-class Capture:
+class RecordedTap:
     """A capture that the host makes of the stream; `direction` as in tcpdump -Q."""
 
     name: str
@@ -49,7 +49,7 @@ class Capture:
         return self.name.endswith(PACKED)
 
 
-def wanted(run: dict[str, Any], keep: Sequence[str]) -> list[Capture]:
+def wanted(run: dict[str, Any], keep: Sequence[str]) -> list[RecordedTap]:
     """Return the captures of a run: at the taps that its scenario asks for, and at those to `keep` beside them.
 
     What the guest's kernel records is packed, unless the scenario keeps it. Elsewhere captures would change the run,
@@ -63,7 +63,7 @@ def wanted(run: dict[str, Any], keep: Sequence[str]) -> list[Capture]:
         raise EngineError(f"found the tap {unknown[0]!r}; allowed: {choices(list(taps), unknown[0])}")
     more = keep if recorded(run) else ()
     return [
-        Capture(
+        RecordedTap(
             name + PACKED * (recorded(run) and not (run["keep_captures"] and tap in run["captures"])),
             tap,
             place["interface"],
@@ -76,7 +76,7 @@ def wanted(run: dict[str, Any], keep: Sequence[str]) -> list[Capture]:
 class Recording:
     """The recording of a run in the `folder` of its own, which must not exist; it may take `limit_bytes` there."""
 
-    def __init__(self, captures: list[Capture], from_ns: int, folder: Path, limit_bytes: int) -> None:
+    def __init__(self, captures: list[RecordedTap], from_ns: int, folder: Path, limit_bytes: int) -> None:
         """`from_ns`: the instant (CLOCK_REALTIME in the guest) before which nothing is recorded."""
         self.captured: dict[str, dict[str, int]] = {}  # what is in each capture, by its name
         self._captures, self._from_ns, self._folder, self._limit_bytes = captures, from_ns, folder, limit_bytes
@@ -181,7 +181,7 @@ class Recording:
 
 
 def check(
-    captures: Collection[Capture], captured: dict[str, dict[str, int]], interfaces: dict[str, dict[str, int]]
+    captures: Collection[RecordedTap], captured: dict[str, dict[str, int]], interfaces: dict[str, dict[str, int]]
 ) -> None:
     """Check that each capture holds exactly the packets that its interface counted, and as many bytes on the wire.
 

@@ -145,7 +145,7 @@ def _make_folders(partial: Path, failed: Path) -> None:
         (partial / name).mkdir()
 
 
-def _check_space(folder: Path, run: dict[str, Any], wanted: list[recorder.Capture]) -> tuple[int, int]:
+def _check_space(folder: Path, run: dict[str, Any], wanted: list[recorder.RecordedTap]) -> tuple[int, int]:
     """Return the bytes that the guest may take, and its recorder. Most are for captures: both directions at every tap.
 
     Raises:
@@ -171,7 +171,7 @@ def _check_space(folder: Path, run: dict[str, Any], wanted: list[recorder.Captur
 
 
 def _run_guest(
-    folder: Path, run: dict[str, Any], limits: Limits, wanted: list[recorder.Capture], recorder_bytes: int
+    folder: Path, run: dict[str, Any], limits: Limits, wanted: list[recorder.RecordedTap], recorder_bytes: int
 ) -> dict[str, Any]:
     guest = backends.prepare(run)
     of_guest = [] if captures.recorded(run) else [capture.name for capture in wanted]

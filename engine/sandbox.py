@@ -44,8 +44,10 @@ Files such as core_pattern belong to the host's root, and bubblewrap leaves them
 """
 for _name in _OF_THE_HOST:
     PROC += ["--ro-bind-try", f"/proc/{_name}", f"/proc/{_name}"]
-TRIAL = ["bwrap", *_WALLS, "--ro-bind", "/", "/", *PROC, "--dev", "/dev"]
-TRIAL += ["--size", "65536", "--tmpfs", MEMORY_FOLDER, "true"]
+TRIAL = [
+    *("bwrap", *_WALLS, "--ro-bind", "/", "/", *PROC, "--dev", "/dev"),
+    *("--size", "65536", "--tmpfs", MEMORY_FOLDER, "true"),
+]
 """A command that succeeds where the sandbox works."""
 _CONFINE = f"{FOLDERS['TESTBED_TOOLS']}/confine"
 _ENVIRONMENT = {

@@ -56,7 +56,7 @@ def run_at_terminal(command: list[str], folder: Path, limits: Limits) -> int:
 class _Watched:
     """A running guest."""
 
-    def __init__(self, process: subprocess.Popen[bytes], usage: Usage, group: cgroup.Group) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], usage: Usage, group: cgroup.GuestGroup) -> None:
         self.process, self._usage, self._group = process, usage, group
         self._looked_s, self._worked_s = time.monotonic(), 0.0
 

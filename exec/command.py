@@ -11,7 +11,7 @@ from pathlib import Path
 from common.arguments import path
 from engine.errors import EngineError, printable
 from exec import hand_in, hints, missing, packages
-from exec.script import LIMIT_S, LINK_RATE_BPS, MOST_LINK_RATE_BPS, Order, command_of, run
+from exec.script import LIMIT_S, LINK_RATE_BPS, MOST_LINK_RATE_BPS, ScriptRun, command_of, run
 from images import lab
 from scenarios.plan.sizes import MEMORY_MIB, MOST_MEMORY_MIB
 from scenarios.units import QUANTITIES, UnitError
@@ -88,7 +88,7 @@ def in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str,
     named = packages.requirements_of(script, beside, file=not options.no_requirements)
     for sentence in named.left_out:
         print(printable(sentence), file=sys.stderr)
-    order = Order(
+    order = ScriptRun(
         words=(*command, *options.arguments),
         folder=folder,
         beside=beside,
@@ -116,7 +116,7 @@ def in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str,
 
 
 @contextmanager
-def _converted(order: Order) -> Iterator[Order]:
+def _converted(order: ScriptRun) -> Iterator[ScriptRun]:
     from exec.python2 import converted  # what few need, and takes long to import
 
     if not order.beside.is_relative_to(order.folder):

@@ -20,7 +20,7 @@ from typing import Any
 from engine.errors import EngineError, in_a_line
 from exec import hand_in
 from exec.hand_in import opened, script_of
-from exec.script import LIMIT_S, Order, command_of
+from exec.script import LIMIT_S, ScriptRun, command_of
 from images.cache import digest_of, file_digest, tree_digest
 
 IDENTICAL = "identical"
@@ -143,13 +143,13 @@ def _look(file: Path, row: HandIn, script: Path | None, handed_out: str | None) 
         return None
 
 
-def _other_inputs(order: Order, own: Path, beside: Sequence[str], handed_out: Path | None) -> list[str]:
+def _other_inputs(order: ScriptRun, own: Path, beside: Sequence[str], handed_out: Path | None) -> list[str]:
     """What can change the result of a script that is as it was handed out: how it was called, and files beside it.
 
     Any file can: Python looks for a module beside the script first, a script can read or start each.
     """
     called, arguments = _call(order.words)
-    plain = Order(order.words, order.folder, order.beside)
+    plain = ScriptRun(order.words, order.folder, order.beside)
     as_usual = command_of(order.folder / own, order.folder)
     record = (
         (called not in (as_usual, (as_usual[0], f"./{as_usual[1]}")), f"called by {shlex.join(called)}"),
@@ -189,13 +189,13 @@ def _same(file: Path, own: Path, handed_out: Path | None, name: Path) -> bool:
     return other.is_file() and other.stat().st_size == file.stat().st_size and file_digest(other) == file_digest(file)
 
 
-def _wrong_seed(order: Order) -> str:
+def _wrong_seed(order: ScriptRun) -> str:
     if order.student is None or order.seed == hand_in.seed_of(order.student):
         return ""
     return "the seed does not follow from the student's number"
 
 
-def _whole(order: Order, record: dict[str, Any]) -> str:
+def _whole(order: ScriptRun, record: dict[str, Any]) -> str:
     return digest_of([tree_digest(order.folder), order.words, record["digests"]["stdin"], order.seed])
 
 

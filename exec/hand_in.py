@@ -27,7 +27,7 @@ from engine import provenance
 from engine.errors import EngineError
 from engine.repetition import Repetition, differences
 from exec.copies import copy_of
-from exec.script import MOST_LINK_RATE_BPS, Order
+from exec.script import MOST_LINK_RATE_BPS, ScriptRun
 from exec.script import run as run_script
 from images.cache import digest_of, file_digest, tree_digest
 from scenarios.errors import field_name, shortened
@@ -81,7 +81,7 @@ def seed_of(student: str) -> int:
     return int.from_bytes(hashlib.sha256(student.strip().encode()).digest()[:4])
 
 
-def run(order: Order, into: Path, file: Path) -> dict[str, Any]:
+def run(order: ScriptRun, into: Path, file: Path) -> dict[str, Any]:
     """Run the script on a copy of its folder, then write the zip; returns what exec.json says.
 
     A script that needs what `copy_of` leaves out fails here and not where it is verified.
@@ -128,7 +128,7 @@ def verify(file: Path) -> Iterator[str | Repetition]:
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[tuple[Order, dict[str, Any]]]:
+def opened(file: Path) -> Iterator[tuple[ScriptRun, dict[str, Any]]]:
     """Unpack a hand-in; yield what to run, and what order.json says, both checked.
 
     Raises:
@@ -138,7 +138,7 @@ def opened(file: Path) -> Iterator[tuple[Order, dict[str, Any]]]:
         folder = Path(place)
         _unpack(file, folder)
         record = _read(file, folder)
-        order = Order(
+        order = ScriptRun(
             words=tuple(record["words"]),
             folder=folder / _INPUT,
             beside=folder / _INPUT / record["beside"],
@@ -201,7 +201,7 @@ def _is_module(path: Path) -> bool:
     return path.is_dir() or path.suffix in _MODULES
 
 
-def _description(file: Path, order: Order, record: dict[str, Any]) -> Iterator[str]:
+def _description(file: Path, order: ScriptRun, record: dict[str, Any]) -> Iterator[str]:
     """Say what runs, and what the hand-in says of what it ran with."""
     script = script_of(order.words, order.folder)
     limits = f"{order.limit_s} s of virtual time at most, {order.memory_mib} MiB"
@@ -236,7 +236,7 @@ def _settle(folder: Path) -> None:
         os.utime(path, ns=(BOOT_NS, BOOT_NS))
 
 
-def _pack(order: Order, copy: Path, into: Path, summary: dict[str, Any], file: Path) -> None:
+def _pack(order: ScriptRun, copy: Path, into: Path, summary: dict[str, Any], file: Path) -> None:
     (copy.parent / _STDIN).write_bytes(order.stdin)
     installed = summary["provenance"].get("pip", {})
     record = {

@@ -56,14 +56,14 @@ def load(deb: tuple[str, ...], pip: tuple[str, ...]) -> Lab:
 
 
 @dataclass(frozen=True)
-class Requirements:
+class ScriptPackages:
     """Requirements that a script names, and sentences about those that are left out."""
 
     requirements: tuple[str, ...]
     left_out: tuple[str, ...] = ()
 
 
-def requirements_of(script: Path | None, folder: Path, *, file: bool = True) -> Requirements:
+def requirements_of(script: Path | None, folder: Path, *, file: bool = True) -> ScriptPackages:
     """The requirements in a script's PEP 723 header or, without one and with `file`, in requirements.txt of `folder`.
 
     That file is often older than the guest and written for another purpose: what the guest has, whatever the version,
@@ -83,12 +83,12 @@ def requirements_of(script: Path | None, folder: Path, *, file: bool = True) -> 
             raise EngineError(f"{script}: its `# /// script` header is not TOML: {error}") from None
         if not (isinstance(dependencies, list) and all(isinstance(package, str) for package in dependencies)):
             raise EngineError(f"{script}: `dependencies` in its header is {dependencies!r}; allowed: a list of texts")
-        return Requirements(tuple(dependencies))
+        return ScriptPackages(tuple(dependencies))
     path = folder / _REQUIREMENTS
-    return _of_file(path) if file and path.is_file() else Requirements(())
+    return _of_file(path) if file and path.is_file() else ScriptPackages(())
 
 
-def _of_file(path: Path) -> Requirements:
+def _of_file(path: Path) -> ScriptPackages:
     lines = (line.partition(" #")[0].strip() for line in _text(path).splitlines())
     wanted = [line for line in lines if line and not line.startswith(("#", "-"))]
     elsewhere = [line for line in wanted if _name(line) is None]
@@ -97,7 +97,7 @@ def _of_file(path: Path) -> Requirements:
         (elsewhere, "no name on the Python Package Index"),
         (in_guest, "the guest has it, maybe in another version"),
     )
-    return Requirements(
+    return ScriptPackages(
         tuple(line for line in wanted if line not in elsewhere and line not in in_guest),
         tuple(f"{path.name}: left out {', '.join(lines)} ({why})" for lines, why in reasons if lines),
     )

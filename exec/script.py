@@ -52,7 +52,7 @@ _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 
 
 @dataclass(frozen=True)
-class Order:
+class ScriptRun:
     """What to run from a working folder: `words`, the command as the guest has it, and where it finds what it needs.
 
     `beside` is the folder of its script. `seed` may be drawn from the number of a `student`. The script is interrupted
@@ -97,7 +97,7 @@ def command_of(script: Path, folder: Path) -> tuple[str, str]:
     return program, str(resolved.relative_to(folder)) if inside else f"/lab/script/{resolved.name}"
 
 
-def run(order: Order, into: Path, real_time: bool = False, echo: bool = True) -> dict[str, Any]:
+def run(order: ScriptRun, into: Path, real_time: bool = False, echo: bool = True) -> dict[str, Any]:
     """Run the script; returns what exec.json says. With `echo`, what it prints also appears here.
 
     Its `exit_status` is the script's, or 128 + n when signal n ended it or this command.
@@ -146,7 +146,7 @@ def _give_name(partial: Path, into: Path) -> None:
     files.give_name(partial, into)
 
 
-def _summary(boot: Images, order: Order, arguments: list[str], report: dict[str, Any]) -> dict[str, Any]:
+def _summary(boot: Images, order: ScriptRun, arguments: list[str], report: dict[str, Any]) -> dict[str, Any]:
     return {
         "command": order.words,
         "seed": order.seed,
@@ -172,7 +172,7 @@ def _outcome(folder: Path, status: int) -> dict[str, Any]:
     return report
 
 
-def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple[str, str]) -> None:
+def _write_order(folder: Path, order: ScriptRun, interactive: bool, terminals: tuple[str, str]) -> None:
     (folder / "stdin").write_bytes(order.stdin)
     words = {
         "words": order.words,
@@ -190,7 +190,7 @@ def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple
     (folder / "order.json").write_text(json.dumps(words))
 
 
-def _boot_arguments(lab: Lab, order: Order, real_time: bool) -> list[str]:
+def _boot_arguments(lab: Lab, order: ScriptRun, real_time: bool) -> list[str]:
     arguments = launch.boot_arguments(lab.images, order.seed, PROGRAM, real_time, order.memory_mib)
     # off for runs, whose captures it would disturb; a script may want it
     kept = [word for word in arguments if not word.startswith("ipv6.")]
@@ -205,7 +205,7 @@ def _mentions_tunnels(beside: Path) -> bool:
     return any(b"tunnel" in file.read_bytes() for file in scripts if file.is_file())
 
 
-def _in_real_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:
+def _in_real_time(lab: Lab, order: ScriptRun, folder: Path) -> dict[str, Any]:
     """The guest has this terminal, Ctrl-C included."""
     arguments = _boot_arguments(lab, order, real_time=True)
     limits = Limits(guest_memory_mib=order.memory_mib)
@@ -220,7 +220,7 @@ def _in_real_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:
     return _summary(lab.images, order, arguments, report)
 
 
-def _in_virtual_time(lab: Lab, order: Order, folder: Path, echo: bool) -> dict[str, Any]:
+def _in_virtual_time(lab: Lab, order: ScriptRun, folder: Path, echo: bool) -> dict[str, Any]:
     """The script has terminals of the guest whose other ends are files, followed here, and one key: Ctrl-C."""
     together = order.together
     _write_order(folder, order, False, ("/dev/tty1", "/dev/tty1" if together else "/dev/tty2"))

@@ -15,7 +15,7 @@ _PYTHON_VERSION = "[A-Za-z0-9][A-Za-z0-9.+!_-]*"
 
 
 @dataclass(frozen=True)
-class Kind:
+class NameKind:
     """A kind of name: the pattern that all of it matches, and what it is, in words."""
 
     expression: str
@@ -36,22 +36,26 @@ class Kind:
 
 
 KINDS = {
-    "debian package": Kind("[a-z0-9][a-z0-9+.-]*[a-z0-9+]", "the name of a Debian package, such as libssl-dev"),
-    "debian version": Kind("[A-Za-z0-9][A-Za-z0-9.+:~-]*", "the version of a Debian package, such as 1:4.1.3+dfsg-2"),
-    "debian suite": Kind("[a-z][a-z0-9-]*", "the name of a Debian release, such as trixie"),
-    "docker image": Kind("[A-Za-z0-9][A-Za-z0-9._/:@-]*", "the name of a container image, such as client:1.2"),
-    "registry package": Kind(
+    "debian package": NameKind("[a-z0-9][a-z0-9+.-]*[a-z0-9+]", "the name of a Debian package, such as libssl-dev"),
+    "debian version": NameKind(
+        "[A-Za-z0-9][A-Za-z0-9.+:~-]*", "the version of a Debian package, such as 1:4.1.3+dfsg-2"
+    ),
+    "debian suite": NameKind("[a-z][a-z0-9-]*", "the name of a Debian release, such as trixie"),
+    "docker image": NameKind("[A-Za-z0-9][A-Za-z0-9._/:@-]*", "the name of a container image, such as client:1.2"),
+    "registry package": NameKind(
         "(?:@[A-Za-z0-9][A-Za-z0-9._~-]*/)?[A-Za-z0-9][A-Za-z0-9._~-]*",
         "the name of a package on PyPI or npm, such as libtorrent or @scope/utp",
     ),
-    "registry version": Kind(_PYTHON_VERSION, "one version of a package, such as 2.0.7"),
-    "python release": Kind(f"{_PYPI}=={_PYTHON_VERSION}", "a Python package with its version, such as flask==3.1.2"),
-    "implementation": Kind("[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits and . _ -, the first a letter or digit"),
-    "kernel name": Kind("[A-Za-z0-9_]+", "letters, digits and _"),
-    "sysctl": Kind("net(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)+", "a path below /proc/sys, such as net/ipv4/tcp_rmem"),
-    "file": Kind(
+    "registry version": NameKind(_PYTHON_VERSION, "one version of a package, such as 2.0.7"),
+    "python release": NameKind(
+        f"{_PYPI}=={_PYTHON_VERSION}", "a Python package with its version, such as flask==3.1.2"
+    ),
+    "implementation": NameKind("[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits and . _ -, the first a letter or digit"),
+    "kernel name": NameKind("[A-Za-z0-9_]+", "letters, digits and _"),
+    "sysctl": NameKind("net(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)+", "a path below /proc/sys, such as net/ipv4/tcp_rmem"),
+    "file": NameKind(
         "[A-Za-z0-9_][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9_][A-Za-z0-9._+@-]*)*",
         "a file in or below this folder, with letters, digits and . _ + @ - in its path",
     ),
-    "sha256": Kind("[0-9a-f]{64}", "a SHA-256 in hexadecimal"),
+    "sha256": NameKind("[0-9a-f]{64}", "a SHA-256 in hexadecimal"),
 }

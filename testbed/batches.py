@@ -42,7 +42,7 @@ def _virtual_s(cell: Cell) -> float:
 
 
 @dataclass
-class Batch:
+class JobBatch:
     """What one job runs: the same seeds of some cells."""
 
     cells: list[Cell]
@@ -63,12 +63,12 @@ class Batch:
         return self.seeds == seeds and count <= limits["runs"] and virtual_s <= limits["virtual_seconds"]
 
 
-def batches(cells: Iterable[Cell], limits: Mapping[str, int]) -> list[Batch]:
+def batches(cells: Iterable[Cell], limits: Mapping[str, int]) -> list[JobBatch]:
     """Return the jobs that run an experiment, each of at most so many `runs` and `virtual_seconds`.
 
     Long cells are split by seeds; short ones share a job.
     """
-    jobs: list[Batch] = []
+    jobs: list[JobBatch] = []
     for cell in cells:
         most = min(limits["runs"], max(1, int(limits["virtual_seconds"] / _virtual_s(cell))))
         for start in range(0, len(cell["seeds"]), most):
@@ -76,5 +76,5 @@ def batches(cells: Iterable[Cell], limits: Mapping[str, int]) -> list[Batch]:
             if jobs and jobs[-1].takes(cell, seeds, limits):
                 jobs[-1].cells.append(cell)
             else:
-                jobs.append(Batch([cell], seeds))
+                jobs.append(JobBatch([cell], seeds))
     return jobs

@@ -64,6 +64,52 @@ def test_what_runs_in_a_guest_knows_nothing_of_the_host() -> None:
         assert all(name.startswith(("engine.guest.", "topologies.")) for name in own), file
 
 
+# each with what it stands for besides
+TWICE = {
+    "Verdict": "of a claim of a paper, with the words of papers, and of any other statement",
+    "Observation": "what a notebook gets of files from anywhere",
+    "Run": "what a notebook gets: an `analysis.run.Run` that is found by its folder",
+}
+APART = ("engine/guest", "images", "tests")
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    """What runs in guests, what builds images, and tests have names for themselves."""
+    names: dict[str, list[str]] = {}
+    for package in sorted(MAY_KNOW):
+        for file in (ROOT / package).rglob("*.py"):
+            place = str(file.relative_to(ROOT))
+            if not place.startswith(APART):
+                for node in ast.walk(ast.parse(file.read_text())):
+                    if isinstance(node, ast.ClassDef):
+                        names.setdefault(node.name, []).append(place)
+    assert {name: places for name, places in names.items() if len(places) > 1 and name not in TWICE} == {}
+
+
+def orphans(node: ast.AST) -> Iterator[int]:
+    """Lines of texts that stand where neither Python nor a reader takes them for anybody's docstring."""
+    for field in ("body", "orelse", "finalbody"):
+        body = getattr(node, field, None)
+        before: ast.AST | None = None
+        for statement in body if isinstance(body, list) else ():
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                of_what_it_is_in = before is None and field == "body" and isinstance(node, ast.Module | ast.ClassDef)
+                of_function = before is None and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                of_name = isinstance(before, ast.Assign | ast.AnnAssign)
+                if not (of_what_it_is_in or of_function or of_name) and statement.value.value is not ...:
+                    yield statement.lineno
+            before = statement
+
+
+def test_a_docstring_belongs_to_something() -> None:
+    """It is a module's, a class's or a function's first statement, or follows the name whose value it explains."""
+    assert list(orphans(ast.parse('A = 1\n"""Of A."""\n"""Of what is gone."""\n'))) == [3]
+    for package in PACKAGES - {"workflows"}:
+        for file in (ROOT / package).rglob("*.py"):
+            lines = [line for node in ast.walk(ast.parse(file.read_text())) for line in orphans(node)]
+            assert lines == [], file
+
+
 ONLY_WHAT_THE_WHEEL_ASKS_FOR = """\
 import sys
 from importlib.metadata import packages_distributions, requires

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Addresses:
+class RunAddresses:
     """The addresses of a run, of one version of IP. Those of IPv4 are their own numbers, those of IPv6 are counted."""
 
     def __init__(self, version: int) -> None:

@@ -14,9 +14,9 @@ from polars.io.plugins import register_io_source
 
 from analysis import run_json
 from analysis.capture import packed, pcap
-from analysis.capture.addresses import Addresses
+from analysis.capture.addresses import RunAddresses
 from analysis.capture.owners import Owners
-from analysis.capture.pcap import Capture
+from analysis.capture.pcap import CapturedPackets
 from analysis.errors import BadInputError
 from analysis.run_json import Flow, Settings
 from analysis.tables.of_run import CWND, PACKETS, QUEUE, QUEUE_BACKWARD, UTP
@@ -84,7 +84,7 @@ def _write_packets(run: Settings, captures: list[Path], target: Path) -> list[st
         raise BadInputError(
             f"{run.folder / 'pcap'}: no capture of {', '.join(missing)}, which run.json asks for, and no earlier table"
         )
-    owners = Owners(run.flows, Addresses(run.ip))
+    owners = Owners(run.flows, RunAddresses(run.ip))
     truncated: list[Path] = []
     utp_pkts = 0
 
@@ -110,7 +110,7 @@ def _write_packets(run: Settings, captures: list[Path], target: Path) -> list[st
     return [f"{path}: omits the last packet, which is cut off" for path in truncated]
 
 
-def chunks(path: Path, addresses: Addresses) -> Iterator[Capture]:
+def chunks(path: Path, addresses: RunAddresses) -> Iterator[CapturedPackets]:
     """Read a capture, some packets at a time; those of the other version of IP are as those of none."""
     if addresses.version == 4:
         yield from pcap.read_chunks(path)
@@ -121,7 +121,7 @@ def chunks(path: Path, addresses: Addresses) -> Iterator[Capture]:
         packets = {name: wide[name] for name in pcap.COLUMNS}
         packets |= {end: addresses.numbers(wide[f"{end}6"]) for end in ("src", "dst")}
         packets["ip_length"] = np.where(wide["ip_version"] == addresses.version, wide["ip_length"], np.uint32(0))
-        yield Capture(pl.DataFrame(packets), truncated)
+        yield CapturedPackets(pl.DataFrame(packets), truncated)
 
 
 def _sink(parts: Iterator[pl.DataFrame], table: Table, target: Path) -> None:
@@ -163,7 +163,7 @@ def labelled(packets: pl.DataFrame, path: Path, run: Settings, owners: Owners) -
     )
 
 
-def _as_text(ends: pl.Series, addresses: Addresses) -> pl.Series:
+def _as_text(ends: pl.Series, addresses: RunAddresses) -> pl.Series:
     """Write addresses as people do; there are few different ones."""
     different = ends.unique().sort()
     texts = pl.Series(ends.name, addresses.texts(different.to_numpy()), pl.Categorical)

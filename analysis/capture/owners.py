@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from analysis.capture.addresses import Addresses
+from analysis.capture.addresses import RunAddresses
 from analysis.run_json import Flow
 
 STRANGER: Final = -1
@@ -21,7 +21,7 @@ class Owners:
     its receiver's address and a port from which its own port was asked before.
     """
 
-    def __init__(self, flows: Sequence[Flow], addresses: Addresses) -> None:
+    def __init__(self, flows: Sequence[Flow], addresses: RunAddresses) -> None:
         self._names = pl.Series("flow", [*(flow.name for flow in flows), None], pl.Categorical)
         self._of_port = np.full(1 << 16, STRANGER, np.int16)
         self._of_port[[flow.port for flow in flows]] = np.arange(len(flows))

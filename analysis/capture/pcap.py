@@ -103,7 +103,7 @@ CHUNK_PKTS: Final = (
 )  # 9 MB of columns: much less costs time at each border, much more leaves the processor's cache
 
 
-class Capture(NamedTuple):
+class CapturedPackets(NamedTuple):
     """Packets of a capture file, in file order, and whether a last record behind them is cut off."""
 
     packets: pl.DataFrame
@@ -118,13 +118,13 @@ class Arrays(NamedTuple):
     left_out: list[str]
 
 
-def read(path: Path) -> Capture:
+def read(path: Path) -> CapturedPackets:
     """Read one capture whole, as `read_chunks` does."""
     chunks = list(read_chunks(path))
-    return Capture(pl.concat([chunk.packets for chunk in chunks]), chunks[-1].truncated)
+    return CapturedPackets(pl.concat([chunk.packets for chunk in chunks]), chunks[-1].truncated)
 
 
-def read_chunks(path: Path, most_pkts: int = CHUNK_PKTS) -> Iterator[Capture]:
+def read_chunks(path: Path, most_pkts: int = CHUNK_PKTS) -> Iterator[CapturedPackets]:
     """Read one capture, at most `most_pkts` packets at a time; at least one table, if an empty one.
 
     Raises BadInputError, naming the file and the byte offset, for anything that is not a sane capture. A last record
@@ -133,7 +133,7 @@ def read_chunks(path: Path, most_pkts: int = CHUNK_PKTS) -> Iterator[Capture]:
     for columns, truncated, left_out in _chunks(path, COLUMNS, most_pkts):
         if left_out:
             raise BadInputError(f"{path}: {left_out[0]}")
-        yield Capture(pl.DataFrame(columns), truncated)
+        yield CapturedPackets(pl.DataFrame(columns), truncated)
 
 
 def read_wide(path: Path) -> Iterator[Arrays]:

@@ -17,7 +17,7 @@ import polars as pl
 
 from analysis import bottleneck, run_json
 from analysis.capture import columns, packed, pcap
-from analysis.capture.addresses import Addresses
+from analysis.capture.addresses import RunAddresses
 from analysis.capture.owners import Owners
 from analysis.capture.records import Content, Record, records
 from analysis.documents import Fields, read_made
@@ -36,7 +36,7 @@ NANOSECONDS: Final = b"\x09"
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenPcapng:
     """What a file has."""
 
     pkts: int
@@ -44,7 +44,7 @@ class Written:
     comments: int
 
 
-def write(folder: Path, file: Path) -> Written:
+def write(folder: Path, file: Path) -> WrittenPcapng:
     """Write all packets that a run folder has into a pcapng file.
 
     Raises BadInputError where it has none, DamagedError where they are not as the run left them.
@@ -70,7 +70,7 @@ def write(folder: Path, file: Path) -> Written:
             _packet(out, record, place, contents[place], said)
             pkts += 1
             comments += len(said)
-    return Written(pkts, places, comments)
+    return WrittenPcapng(pkts, places, comments)
 
 
 def _along(path: Path) -> int:
@@ -91,7 +91,7 @@ def _happened(run: Settings, folder: Path) -> Iterator[tuple[int, str]]:
 
 def _dropped(run: Settings, captures: list[Path]) -> dict[tuple[int, int], list[str]]:
     """Find the packets that came to the bottleneck and did not leave it, by place and number."""
-    owners = Owners(run.flows, Addresses(run.ip))
+    owners = Owners(run.flows, RunAddresses(run.ip))
     tables = []
     for place, path in enumerate(captures):
         if _along(path) in (1, 2):

@@ -30,7 +30,7 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """A line of a plot: its name, its colour and what it shows."""
 
     label: str
@@ -79,7 +79,7 @@ class Plot:
 
     axis: str  # quantity [unit]
     interval: tuple[float, float]
-    lines: Sequence[Line]
+    lines: Sequence[PlotLine]
     top: float
     levels: Sequence[tuple[str, float]] = ()
     marks: Sequence[Mark] = ()
@@ -115,7 +115,7 @@ class Plot:
         return f"{name} {style.number(value)}" + " ↑" * bool(value > self.top)
 
 
-def top_of(lines: Sequence[Line], levels: Sequence[tuple[str, float]]) -> float:
+def top_of(lines: Sequence[PlotLine], levels: Sequence[tuple[str, float]]) -> float:
     """Upper end of the axis that shows lines, and levels that are not far above them."""
     highest = max((value for line in lines for value in line.band.high if value == value), default=0.0)
     near = [value for _, value in levels if value <= TOO_HIGH * highest or not highest]
@@ -177,7 +177,7 @@ def _dashed(plot: Plot, stroke: int) -> Specification:
     return {"test": f"indexof([{','.join(labels)}], datum.s) >= 0", "value": STROKES[stroke]}
 
 
-def rows(lines: Sequence[Line]) -> Rows:
+def rows(lines: Sequence[PlotLine]) -> Rows:
     """Rows of lines: s (name), c (colour), t, l, m, h (range and median); what stays the same is left out."""
     made: Rows = []
     for line in lines:
@@ -198,7 +198,7 @@ def rows(lines: Sequence[Line]) -> Rows:
     return made
 
 
-def strokes(line: Line) -> Rows:
+def strokes(line: PlotLine) -> Rows:
     """Rows of a line that shows each value: s (name), c (colour), from t until u, y."""
     return [{"s": line.label, "c": line.colour, "t": round(t, 4), "u": round(u, 4), "y": y} for t, u, y in line.each]
 
@@ -221,7 +221,7 @@ def hover(plot: Plot) -> Rows:
     return made
 
 
-def _row(line: Line, t: float, values: tuple[float, ...]) -> dict[str, Any]:
+def _row(line: PlotLine, t: float, values: tuple[float, ...]) -> dict[str, Any]:
     return {"s": line.label, "c": line.colour, "t": round(t, 4), **dict(zip("lmh", values, strict=True))}
 
 
@@ -401,7 +401,7 @@ def names(wanted: Sequence[Name], width: int, height: int) -> list[Specification
     ]
 
 
-def _end(line: Line) -> float:
+def _end(line: PlotLine) -> float:
     """Where a line ends, nearly: the mean of the last tenth of it."""
     there = [float(value) for value in line.band.middle if value == value]
     last = there[-max(1, len(there) // 10) :]

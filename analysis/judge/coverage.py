@@ -118,7 +118,7 @@ def _judge(case: Case, numbers: list[float]) -> Judgement:
 
 
 @dataclass(frozen=True)
-class Row:
+class CoverageRow:
     """Verdicts of the claims of a case after the first seeds, and after as many as the rules then ask for."""
 
     case: Case
@@ -127,12 +127,12 @@ class Row:
 
 
 @cache
-def rows() -> tuple[Row, ...]:
+def rows() -> tuple[CoverageRow, ...]:
     """Judge all claims."""
     return tuple(_count(case, number) for number, case in enumerate(cases()))
 
 
-def _count(case: Case, number: int) -> Row:
+def _count(case: Case, number: int) -> CoverageRow:
     random = np.random.default_rng(number)
     first: Counter[Verdict] = Counter()
     adapted: Counter[Verdict] = Counter()
@@ -144,7 +144,7 @@ def _count(case: Case, number: int) -> Row:
             seeds = judgement.seeds_wanted
             judgement = _judge(case, numbers[:seeds])
         adapted[judgement.verdict] += 1
-    return Row(case, first, adapted)
+    return CoverageRow(case, first, adapted)
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,13 @@ class Expected:
     since: float | None = None  # of an instant: where the paper counts from, in `unit`
     grain: float = 0.0  # what one packet more or less changes in one run, in `unit`
 
-    def readings(self) -> "list[Reading]":
+    def readings(self) -> "list[ScanReading]":
         """Return the printed value first, then its alternatives."""
         return [reading(self.printed, self.upper), *(reading(other) for other in self.alternatives)]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ScanReading:
     """One reading of the scan: a number, or a range from `low` to `high`; each end may be off by `rounding`."""
 
     low: float
@@ -47,10 +47,10 @@ class Reading:
         return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
 
 
-def reading(low: str, high: str | None = None) -> Reading:
+def reading(low: str, high: str | None = None) -> ScanReading:
     """Read a printed number, or the two ends of a printed range."""
     high = high or low
-    return Reading(float(low), float(high), max(half_last_digit(low), half_last_digit(high)))
+    return ScanReading(float(low), float(high), max(half_last_digit(low), half_last_digit(high)))
 
 
 def half_last_digit(printed: str) -> float:

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Final
 
 from analysis.judge import chances, intervals
-from analysis.judge.expected import Expected, Reading
+from analysis.judge.expected import Expected, ScanReading
 from analysis.judge.intervals import Interval
 from analysis.judge.tolerances import NumberRule, Zones, tolerances
 from analysis.units import unit_of
@@ -225,7 +225,7 @@ def _chance(expected: Expected, rule: NumberRule, values: list[float], near: Int
     return chances.of_mean(values, near, in_logarithms=rule.is_ratio)
 
 
-def _why(expected: Expected, interval: Interval, values: list[float], reading: Reading) -> str:
+def _why(expected: Expected, interval: Interval, values: list[float], reading: ScanReading) -> str:
     is_std = expected.statistic == "std" and len(values) > 1
     number = intervals.standard_deviation(values) if is_std else fmean(values)
     away = max(reading.low - number, number - reading.high, 0.0)

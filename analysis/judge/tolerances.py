@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis.documents import Fields, read_yaml
-from analysis.judge.expected import Expected, Reading
+from analysis.judge.expected import Expected, ScanReading
 from analysis.judge.intervals import Interval, deviation_factors
 
 FILE: Final = Path(__file__).with_name("tolerances.yaml")
@@ -80,7 +80,7 @@ class Tolerances:
         """Find the rule for a number: the first that fits. The last fits everything."""
         return next(rule for rule in self.numbers if rule.fits(expected))
 
-    def zones(self, expected: Expected, reading: Reading, own_error: float = 0.0) -> Zones:
+    def zones(self, expected: Expected, reading: ScanReading, own_error: float = 0.0) -> Zones:
         """Return the zones around one reading of the scan, rounding included.
 
         `own_error` is half the width of the 95 % interval of the paper's own number, as far as the seeds tell it.
@@ -94,7 +94,7 @@ class Tolerances:
         return Zones(reproduced, near, rule.is_ratio)
 
 
-def _bounded(expected: Expected, reading: Reading, zone: Interval) -> Interval:
+def _bounded(expected: Expected, reading: ScanReading, zone: Interval) -> Interval:
     """Open the zone of a number that the paper gives as a bound. A strict bound allows no distance."""
     match expected.bound:
         case "at most":
@@ -109,7 +109,7 @@ def _bounded(expected: Expected, reading: Reading, zone: Interval) -> Interval:
             return zone
 
 
-def _effective(rule: NumberRule, reading: Reading, zone: Interval) -> Interval:
+def _effective(rule: NumberRule, reading: ScanReading, zone: Interval) -> Interval:
     """Keep a zone on the side of the paper's effect."""
     none = rule.no_effect
     if none is None or reading.low <= none <= reading.high:
@@ -119,7 +119,7 @@ def _effective(rule: NumberRule, reading: Reading, zone: Interval) -> Interval:
     return zone[0], min(zone[1], math.nextafter(none, -math.inf))
 
 
-def _zone(expected: Expected, reading: Reading, rule: NumberRule, distance: Distance, own_error: float) -> Interval:
+def _zone(expected: Expected, reading: ScanReading, rule: NumberRule, distance: Distance, own_error: float) -> Interval:
     if not rule.is_ratio:
         margin = max(math.hypot(distance.of(_extent(expected, reading, rule)), own_error), expected.half_width or 0.0)
         return reading.low - reading.rounding - margin, reading.high + reading.rounding + margin
@@ -135,7 +135,7 @@ def _zone(expected: Expected, reading: Reading, rule: NumberRule, distance: Dist
     return min(low * below, low - absolute), max(high * above, high + absolute)
 
 
-def _extent(expected: Expected, reading: Reading, rule: NumberRule) -> float:
+def _extent(expected: Expected, reading: ScanReading, rule: NumberRule) -> float:
     """Return what a relative distance is a part of."""
     if not rule.is_instant:
         return reading.high

@@ -26,7 +26,7 @@ import numpy as np
 
 from analysis.observer import delay
 from analysis.observer.flight import Flight
-from analysis.observer.limits import Limit, Limits
+from analysis.observer.limits import Limit, LimitIntervals
 from analysis.series import Floats, NotMeasuredError
 
 FEWEST_ROUNDS: Final = 30
@@ -61,7 +61,7 @@ class Control:
         return self.target_ms is not None and self.target_ms.low > BEYOND * self.longest_ms
 
 
-def infer(flight: Flight, limited: Limits) -> Control:
+def infer(flight: Flight, limited: LimitIntervals) -> Control:
     """Fit the line. Raises NotMeasuredError when there are no delays or too few rounds for it."""
     if not len(flight.conversation.forward.values):
         raise NotMeasuredError("the packets carry no timestamps that tell a one-way delay")
@@ -84,7 +84,7 @@ def infer(flight: Flight, limited: Limits) -> Control:
     return Control(len(growth), longest, falls, target, _estimate(gain, falling[:, 0]))
 
 
-def growth_by_delay(flight: Flight, limited: Limits) -> tuple[Floats, Floats, Floats]:
+def growth_by_delay(flight: Flight, limited: LimitIntervals) -> tuple[Floats, Floats, Floats]:
     """Growth of the window from each good round to the next, packets, and the mean queuing delay in both, ms.
 
     And the packets of the first round that waited in the queue.

@@ -11,7 +11,7 @@ import numpy as np
 from analysis.observer import control, delay, kind, limits, sizes
 from analysis.observer.control import FEWEST_ROUNDS
 from analysis.observer.conversation import FEWEST_PKTS, Conversation, Samples
-from analysis.observer.flight import Cause, Flight
+from analysis.observer.flight import Flight, RetransmitCause
 from analysis.observer.limits import Limit
 from analysis.series import Floats, NotMeasuredError
 from analysis.units import three_digits
@@ -109,7 +109,7 @@ def described(flight: Flight) -> dict[str, Any]:
         "in_flight_pkts": {"mean": round(flight.packets.mean(), 3), "max": int(flight.packets.max())},
         "receive_window_bytes": spread(flight.window_bytes[np.isfinite(flight.window_bytes)]),
         "answers_per_data_pkt": _answers_per_data_pkt(flight),
-        "retransmitted_pkts": {cause.value: again.count(cause) for cause in Cause},
+        "retransmitted_pkts": {cause.value: again.count(cause) for cause in RetransmitCause},
         "facts": facts(flight),
         "packet_sizes": _sizes(seen),
         "limited_by": _limits(flight),

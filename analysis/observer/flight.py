@@ -17,7 +17,7 @@ UTP_TIMEOUT_S: Final = 0.475
 UTP_TIMEOUT_RTTS: Final = 1.25
 
 
-class Cause(StrEnum):
+class RetransmitCause(StrEnum):
     """Why a packet was sent again."""
 
     FAST = "fast"  # answers to later packets told of the loss (TCP's tail loss probes count here, too)
@@ -30,9 +30,9 @@ class Retransmissions:
     """Packets sent again, by time."""
 
     times: Floats
-    causes: list[Cause]
+    causes: list[RetransmitCause]
 
-    def count(self, cause: Cause) -> int:
+    def count(self, cause: RetransmitCause) -> int:
         """How many have a cause."""
         return self.causes.count(cause)
 
@@ -104,21 +104,21 @@ class Flight:
         ip_bytes = sent.ip_bytes[self.new]
         largest = np.maximum.accumulate(ip_bytes)
         last_sent = self.times.copy()
-        causes: list[Cause] = []
+        causes: list[RetransmitCause] = []
         recovered = 0  # packets up to here are being repaired after a timeout
         for at, packet in zip(sent.times[again], packets, strict=True):
             done = self._done_at(at)
             before = last_sent[packet]
             last_sent[packet] = at
             if packet < recovered and done < recovered:
-                causes.append(Cause.TIMEOUT)
+                causes.append(RetransmitCause.TIMEOUT)
             elif at - max(before, self._last_progress(at)) >= self._patience(at):
                 recovered = int(np.searchsorted(self.times, at, side="left"))
-                causes.append(Cause.TIMEOUT)
+                causes.append(RetransmitCause.TIMEOUT)
             elif 0 < done <= packet and ip_bytes[packet] > largest[done - 1]:
-                causes.append(Cause.MTU_PROBE)
+                causes.append(RetransmitCause.MTU_PROBE)
             else:
-                causes.append(Cause.FAST)
+                causes.append(RetransmitCause.FAST)
         return Retransmissions(sent.times[again], causes)
 
     @cached_property

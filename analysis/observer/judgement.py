@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Kind(StrEnum):
+class SenderKind(StrEnum):
     """What decides how much a sender has in flight."""
 
     LOSS_BASED = "loss-based"
@@ -17,10 +17,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class SenderJudgement:
     """A kind, how sure it is (0 to 1), and what speaks for it, a sentence each."""
 
-    kind: Kind
+    kind: SenderKind
     confidence: float
     because: list[str]
     like: str | None = None  # the best known controller that behaves so

@@ -31,7 +31,7 @@ import numpy as np
 from analysis.observer import limits
 from analysis.observer.control import FEWEST_ROUNDS
 from analysis.observer.flight import Flight
-from analysis.observer.judgement import Judgement, Kind
+from analysis.observer.judgement import SenderJudgement, SenderKind
 from analysis.observer.limits import Limit
 from analysis.observer.signals import (
     BLOCK_ROUNDS,
@@ -67,7 +67,7 @@ NEAR_LONGEST: Final = 0.9  # of the longest delay; a window that stands still th
 SMALLEST: Final = "its window stays as small as any controller lets it become"
 
 
-def judge(flight: Flight) -> Judgement:
+def judge(flight: Flight) -> SenderJudgement:
     """Tell a sender's kind. Raises NotMeasuredError when its packets are too few or say too little."""
     seen = Signals(flight, limits.limits(flight))
     if len(seen.windows) < FEWEST_ROUNDS:
@@ -88,39 +88,43 @@ def judge(flight: Flight) -> Judgement:
     return replace(judgement, confidence=most, because=because)
 
 
-def _held_back(seen: Signals) -> Judgement | None:
+def _held_back(seen: Signals) -> SenderJudgement | None:
     """A window of the receiver, or an application, that hides the controller most of the time."""
     number = len(seen.held_by)
     for share, kind, says in (
-        (seen.held_by.count(Limit.RECEIVE_WINDOW) / number, Kind.WINDOW_LIMITED, "the receiver's window limits it"),
+        (
+            seen.held_by.count(Limit.RECEIVE_WINDOW) / number,
+            SenderKind.WINDOW_LIMITED,
+            "the receiver's window limits it",
+        ),
         (
             seen.held_by.count(Limit.APPLICATION) / number,
-            Kind.APPLICATION_LIMITED,
+            SenderKind.APPLICATION_LIMITED,
             "the number of packets in flight sinks for want of data",
         ),
-        (seen.ran_out, Kind.APPLICATION_LIMITED, "it runs out of data, so a packet is not full,"),
+        (seen.ran_out, SenderKind.APPLICATION_LIMITED, "it runs out of data, so a packet is not full,"),
     ):
         if HELD_BACK <= share < SURELY_HELD_BACK:
             raise NotMeasuredError(f"{says} in {share:.0%} of the time, which hides what it does in the rest")
         if share >= SURELY_HELD_BACK:
-            if kind is Kind.APPLICATION_LIMITED and float(np.median(seen.windows)) <= STOPPED_PKTS:
+            if kind is SenderKind.APPLICATION_LIMITED and float(np.median(seen.windows)) <= STOPPED_PKTS:
                 raise NotMeasuredError(SMALLEST)
             if seen.flight.conversation.protocol == "udp":
                 raise NotMeasuredError(
                     f"{says} in {share:.0%} of the time, or by the receiver's limit, which is encrypted"
                 )
-            return Judgement(kind, _laplace(share * number, number), [f"{says} in {share:.0%} of the time"])
+            return SenderJudgement(kind, _laplace(share * number, number), [f"{says} in {share:.0%} of the time"])
     return None
 
 
-def _by_rounds(seen: Signals) -> Judgement:
+def _by_rounds(seen: Signals) -> SenderJudgement:
     probed, blocks = seen.probing
     if seen.probes:
         because = [f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds"]
-        return Judgement(Kind.RATE_BASED, _laplace(probed, blocks), because, "BBR")
+        return SenderJudgement(SenderKind.RATE_BASED, _laplace(probed, blocks), because, "BBR")
     if seen.bbr_stops:
         because = [f"it stops at four packets {seen.bbr_stops} times, ten seconds apart, and is back at once"]
-        return Judgement(Kind.RATE_BASED, _laplace(seen.bbr_stops, seen.bbr_stops), because, "BBR")
+        return SenderJudgement(SenderKind.RATE_BASED, _laplace(seen.bbr_stops, seen.bbr_stops), because, "BBR")
     cuts = seen.cuts
     unanswered = sum(left > CUT for left in cuts)
     lossy = int((seen.again > 0).sum())
@@ -129,10 +133,10 @@ def _by_rounds(seen: Signals) -> Judgement:
         lossy > len(seen.windows) / 3 and seen.is_pinned and (mostly_unanswered or not cuts)
     ):
         because = [f"packets were sent again in {lossy} of {len(seen.windows)} rounds, and the window stayed as it was"]
-        return Judgement(Kind.NONE, _laplace(lossy, lossy), because)
+        return SenderJudgement(SenderKind.NONE, _laplace(lossy, lossy), because)
     if unanswered >= FEWEST_LOSSES and _laplace(unanswered, len(cuts)) > MOSTLY_UNANSWERED:
         because = [f"its window moves, yet {unanswered} of {len(cuts)} losses left it as it was"]
-        return Judgement(Kind.RATE_BASED, _laplace(unanswered, len(cuts)), because, "BBR")
+        return SenderJudgement(SenderKind.RATE_BASED, _laplace(unanswered, len(cuts)), because, "BBR")
     if seen.lost_early and len(seen.declines) < FEWEST_DECLINES:
         raise NotMeasuredError(seen.lost_early)
     if marked := seen.flight.conversation.marked_pkts:
@@ -146,7 +150,7 @@ def _by_rounds(seen: Signals) -> Judgement:
             "first version, too often for a controller that answers to delay"
         )
     judgement = _delay_based(seen) or _unmoved(seen) or _loss_based(seen)
-    most = UNANSWERED["delay" if judgement.kind is Kind.DELAY_BASED else "loss"] * len(cuts)
+    most = UNANSWERED["delay" if judgement.kind is SenderKind.DELAY_BASED else "loss"] * len(cuts)
     if unanswered >= FEWEST_UNANSWERED and unanswered > most:
         raise NotMeasuredError(
             f"{unanswered} of {len(cuts)} losses left its window as it was: too many for a controller that answers "
@@ -155,7 +159,7 @@ def _by_rounds(seen: Signals) -> Judgement:
     return judgement
 
 
-def _delay_based(seen: Signals) -> Judgement | None:
+def _delay_based(seen: Signals) -> SenderJudgement | None:
     because = []
     for_it, against = len(seen.declines), 0
     if seen.declines:
@@ -194,10 +198,10 @@ def _delay_based(seen: Signals) -> Judgement | None:
         raise NotMeasuredError(f"{'; '.join(because)}: over QUIC, BBR's later versions look like this, too")
     if for_it == len(seen.declines) == 1:
         raise NotMeasuredError(f"{because[0]}, which may be chance")
-    return Judgement(Kind.DELAY_BASED, _laplace(for_it, for_it + against), because, _like_of_delay(seen))
+    return SenderJudgement(SenderKind.DELAY_BASED, _laplace(for_it, for_it + against), because, _like_of_delay(seen))
 
 
-def _unmoved(seen: Signals) -> Judgement | None:
+def _unmoved(seen: Signals) -> SenderJudgement | None:
     """A window that stands still without losses: one of the program's own, or an application that keeps a rate."""
     if seen.cuts or not seen.is_steady:
         return None
@@ -206,17 +210,17 @@ def _unmoved(seen: Signals) -> Judgement | None:
         if float(np.median(seen.windows)) <= STOPPED_PKTS:
             raise NotMeasuredError(SMALLEST)
         because = ["the number of packets in flight never varies, and data leaves when answers come"]
-        return Judgement(Kind.WINDOW_LIMITED, _laplace(steady, steady), because)
+        return SenderJudgement(SenderKind.WINDOW_LIMITED, _laplace(steady, steady), because)
     because = ["the number of packets in flight never varies, yet data does not wait for answers"]
-    return Judgement(Kind.APPLICATION_LIMITED, _laplace(steady, steady), because)
+    return SenderJudgement(SenderKind.APPLICATION_LIMITED, _laplace(steady, steady), because)
 
 
-def _loss_based(seen: Signals) -> Judgement:
+def _loss_based(seen: Signals) -> SenderJudgement:
     cuts = seen.cuts
     if not cuts and seen.unheeded:
         because = [f"its window grew on at more than {LONGEST_TARGET_MS} ms of queuing delay, and not more slowly"]
         blocks = seen.unheeded // FEWEST_ROUNDS
-        return Judgement(Kind.LOSS_BASED, _laplace(blocks, blocks), because)
+        return SenderJudgement(SenderKind.LOSS_BASED, _laplace(blocks, blocks), because)
     if not cuts:
         raise NotMeasuredError("nothing was lost, and no delay changed the window: any controller may look like this")
     by_shape, by_delay = seen.votes
@@ -247,7 +251,7 @@ def _loss_based(seen: Signals) -> Judgement:
     # cuts say little, as they are everybody's: growth that does not heed the delay has to bear the judgement, too
     for_it = len(heedless) // FEWEST_BEYOND + by_shape
     confidence = min(_laplace(for_it, for_it + by_delay), _laplace(answered, len(cuts)))
-    return Judgement(Kind.LOSS_BASED, confidence, because, like)
+    return SenderJudgement(SenderKind.LOSS_BASED, confidence, because, like)
 
 
 def _like_of_delay(seen: Signals) -> str:

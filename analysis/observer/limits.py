@@ -28,7 +28,7 @@ class Limit(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class LimitIntervals:
     """Intervals one behind the other: their edges (one more than there are intervals), and what limited each."""
 
     edges: Floats
@@ -56,7 +56,7 @@ class Limits:
         ]
 
 
-def limits(flight: Flight) -> Limits:
+def limits(flight: Flight) -> LimitIntervals:
     """Judge every interval from the first packet to the last."""
     if len(flight.times) < 2:
         raise NotMeasuredError("too few packets to tell what limited the sender")
@@ -96,4 +96,4 @@ def limits(flight: Flight) -> Limits:
             results.append(Limit.CONGESTION_WINDOW)
         else:
             results.append(Limit.APPLICATION)
-    return Limits(edges, results)
+    return LimitIntervals(edges, results)

@@ -5,7 +5,7 @@ from typing import Final
 
 from analysis.figures import alternative_text, plot, style, svg
 from analysis.figures.bands import band
-from analysis.figures.plot import Line, Plot
+from analysis.figures.plot import Plot, PlotLine
 from analysis.figures.roles import Role
 from analysis.series import Series
 
@@ -26,7 +26,7 @@ def stacked(
     plots = []
     for axis, series in panels.items():
         lines = [
-            Line(look[name].label, look[name].colour, band(values, (), *interval, INTERVALS))
+            PlotLine(look[name].label, look[name].colour, band(values, (), *interval, INTERVALS))
             for name, values in series.items()
             if values.start < interval[1]
         ]

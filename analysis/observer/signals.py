@@ -10,7 +10,7 @@ from analysis.observer import control, delay
 from analysis.observer.control import FEWEST_ROUNDS, Control
 from analysis.observer.conversation import LARGEST_FRAME, Bools, Ints
 from analysis.observer.flight import Flight
-from analysis.observer.limits import Limit, Limits
+from analysis.observer.limits import Limit, LimitIntervals
 from analysis.series import Floats, NotMeasuredError
 
 FEWEST_EARLY: Final = 3  # losses
@@ -50,7 +50,7 @@ SHORT_WAIT: Final = 0.1  # part of a round-trip time; who waits longer after an 
 class Signals:
     """What a flow's rounds show of its controller."""
 
-    def __init__(self, flight: Flight, limited: Limits) -> None:
+    def __init__(self, flight: Flight, limited: LimitIntervals) -> None:
         self.flight = flight
         self.limited = limited
         self.edges = flight.rounds

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from analysis.observer.judgement import Kind
+from analysis.observer.judgement import SenderKind
 from analysis.observer.signals import Signals
 
 # Confidence at most, the lower end of a one-sided 95 % interval of judgements right in drawn sets 5 to 7
@@ -12,10 +12,10 @@ SUPPORTED: Final = 0.88  # BBR's stops, 24 of 24; windows that sank, 116 of 123,
 UNSUPPORTED: Final = 0.76  # all other evidence; its 12 of 15 support 0.56: too few to tell, so the rule of succession
 
 
-def most_supported(kind: Kind, seen: Signals) -> float | None:
+def most_supported(kind: SenderKind, seen: Signals) -> float | None:
     """Give what unseen networks support for such evidence; None where they had too little of it to tell."""
-    if kind is Kind.LOSS_BASED and seen.cuts:
+    if kind is SenderKind.LOSS_BASED and seen.cuts:
         return SUPPORTED_LOSS
-    if kind is Kind.DELAY_BASED:
+    if kind is SenderKind.DELAY_BASED:
         return SUPPORTED if seen.declines else SUPPORTED_GROWTH
-    return SUPPORTED if kind is Kind.RATE_BASED and seen.bbr_stops and not seen.probes else None
+    return SUPPORTED if kind is SenderKind.RATE_BASED and seen.bbr_stops and not seen.probes else None

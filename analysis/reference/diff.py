@@ -14,7 +14,7 @@ from analysis.provenance import MADE_FROM
 from analysis.reference import files
 from analysis.reference.kept import kept_of
 from analysis.reference.record import short
-from analysis.report.results import NOT_HERE, Result, collect, is_quick, state_of
+from analysis.report.results import NOT_HERE, ExperimentResult, collect, is_quick, state_of
 from common.counts import plural
 from scenarios.resolve import QUICK
 
@@ -24,7 +24,7 @@ _DIGITS: Final = 12  # of a commit
 
 
 @dataclass
-class Comparison:
+class SetDifferences:
     """How many verdicts and values were compared and are the same, and a line for each that is not."""
 
     verdicts: int = 0
@@ -51,7 +51,7 @@ def compare(results: Path, reference: Path, console: Console | None = None) -> b
     about, there = _read(reference)
     here = {each.id: each for each in collect(results)}
     is_look = is_quick(here.values())
-    made = Comparison()
+    made = SetDifferences()
     for name, kept in there.items():
         experiment = here.get(name)
         if experiment and experiment.folder:
@@ -87,7 +87,7 @@ def _read(reference: Path) -> tuple[Mapping[str, Any], dict[str, dict[str, Any]]
     return {"made_from": made}, {each.id: kept_of(each) for each in measured}
 
 
-def _compare(made: Comparison, experiment: Result, there: Mapping[str, Any], is_look: bool) -> None:
+def _compare(made: SetDifferences, experiment: ExperimentResult, there: Mapping[str, Any], is_look: bool) -> None:
     here = json.loads(json.dumps(kept_of(experiment)))
     made.not_judged += [claim["id"] for claim in experiment.claims if is_look and state_of(claim) == NOT_HERE]
     # what the paper repeats counts once
@@ -104,17 +104,17 @@ def _compare(made: Comparison, experiment: Result, there: Mapping[str, Any], is_
                 _compare_numbers(made, f"{experiment.id}, {name}", here[kind].get(name), there[kind].get(name), is_look)
 
 
-def _is_beyond(claim: Mapping[str, Any], experiment: Result) -> bool:
+def _is_beyond(claim: Mapping[str, Any], experiment: ExperimentResult) -> bool:
     """Tell whether a look at one seed cannot have the numbers of a claim."""
     return state_of(claim) == NOT_HERE or _is_of_means(claim, experiment)
 
 
-def _is_of_means(entry: Mapping[str, Any], experiment: Result) -> bool:
+def _is_of_means(entry: Mapping[str, Any], experiment: ExperimentResult) -> bool:
     words = experiment.data["experiment"].get("words") or {}
     return is_about_means(entry.get("holds") or entry.get("measure") or "0", words)
 
 
-def _over_seeds(experiment: Result) -> Iterator[str]:
+def _over_seeds(experiment: ExperimentResult) -> Iterator[str]:
     """Yield the beginnings of the names of a figure's numbers that are about means over the seeds."""
     figure = experiment.data["figure"]
     yield from (value["label"] for value in figure.get("values", []) if _is_of_means(value, experiment))
@@ -125,7 +125,7 @@ def _over_seeds(experiment: Result) -> Iterator[str]:
 
 
 def _compare_claim(
-    made: Comparison, name: str, here: Mapping[str, Any] | None, there: Mapping[str, Any] | None, is_look: bool
+    made: SetDifferences, name: str, here: Mapping[str, Any] | None, there: Mapping[str, Any] | None, is_look: bool
 ) -> None:
     if here is None or there is None:
         made.verdicts += 1
@@ -141,7 +141,7 @@ def _compare_claim(
         _compare_numbers(made, name, here[kind], there[kind], is_look)
 
 
-def _compare_numbers(made: Comparison, name: str, here: BySeed | None, there: BySeed | None, is_look: bool) -> None:
+def _compare_numbers(made: SetDifferences, name: str, here: BySeed | None, there: BySeed | None, is_look: bool) -> None:
     ours, theirs = here or {}, there or {}
     seeds = sorted(ours if is_look else ours.keys() | theirs.keys(), key=int)
     wrong = [seed for seed in seeds if ours.get(seed) != theirs.get(seed)]
@@ -153,7 +153,7 @@ def _compare_numbers(made: Comparison, name: str, here: BySeed | None, there: By
         made.differing.append("{}: {} here, {} in the reference set in seed {}{}".format(name, *values, wrong[0], more))
 
 
-def _lines(made: Comparison, about: Mapping[str, Any], is_look: bool) -> Iterator[str]:
+def _lines(made: SetDifferences, about: Mapping[str, Any], is_look: bool) -> Iterator[str]:
     yield from made.differing
     if made.builds:
         builds = "; ".join(f"{part}: {text}" for part, text in made.builds.items())

@@ -14,7 +14,7 @@ from analysis.experiment_files import KUNIT_CASE, NOT_RUN, NOT_TESTED
 from analysis.figures.in_reference import numbers_of
 from analysis.judge.findings import JUDGED, WANTED
 from analysis.judge.rules import Verdict
-from analysis.report.results import Result
+from analysis.report.results import ExperimentResult
 
 _ROWS: Final = ("also_measured", "claims", "figure", "made_from", "versions")  # each of their entries has a line
 
@@ -59,7 +59,7 @@ def _defined(expression: str, words: Mapping[str, str]) -> Iterator[str]:
         yield from _defined(words[name], {other: text for other, text in words.items() if other not in names})
 
 
-def kept_of(experiment: Result) -> dict[str, Any]:
+def kept_of(experiment: ExperimentResult) -> dict[str, Any]:
     """Return what a reference set holds of an experiment; numbers are by seed."""
     words = experiment.data["experiment"].get("words") or {}
     return {

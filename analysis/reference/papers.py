@@ -12,8 +12,8 @@ from analysis.judge.rules import Verdict, judge_case
 from analysis.report.beside import Beside, reference_set
 from analysis.report.cards import not_judged
 from analysis.report.formats import NARROW, sentence
-from analysis.report.overview import APART, Finding, Standing, StudyView, studies
-from analysis.report.results import LOOKS, Result
+from analysis.report.overview import APART, PaperFinding, Standing, StudyView, studies
+from analysis.report.results import LOOKS, ExperimentResult
 from common.counts import plural
 
 START, END = "<!-- papers: written by python -m analysis papers -->", "<!-- end of papers -->"
@@ -50,7 +50,7 @@ def of_papers(folder: Path, reference: Path) -> list[StudyView]:
     return studies(results, None)
 
 
-def _results(folder: Path, full: Beside) -> Iterator[Result]:
+def _results(folder: Path, full: Beside) -> Iterator[ExperimentResult]:
     """Give the experiments of a study as the reference set has them; none where no paper is behind it."""
     study = registry.load_study(folder)
     experiments = [registry.load(file) for file in registry.claims_files(folder)]
@@ -59,7 +59,7 @@ def _results(folder: Path, full: Beside) -> Iterator[Result]:
         shown = [
             registry.shown_here(claim, by_id[claim.same_as]) if claim.same_as else claim for claim in experiment.claims
         ]
-        yield Result(
+        yield ExperimentResult(
             id=experiment.id,
             title=experiment.title,
             artefact=experiment.artefact,
@@ -121,7 +121,7 @@ def _in_full(view: StudyView) -> Iterator[str]:
     yield ""
 
 
-def _table(findings: Iterable[Finding]) -> Iterator[str]:
+def _table(findings: Iterable[PaperFinding]) -> Iterator[str]:
     yield "| finding | in the paper | outcome | what decides | claim |"
     yield "|---|---|---|---|---|"
     for finding in in_order(findings):
@@ -130,7 +130,7 @@ def _table(findings: Iterable[Finding]) -> Iterator[str]:
         yield row(finding.sentence, where, SHOWN[finding.state], decides, f"`{finding.claim}`")
 
 
-def in_order(findings: Iterable[Finding]) -> list[Finding]:
+def in_order(findings: Iterable[PaperFinding]) -> list[PaperFinding]:
     """Sort findings by their outcomes, as the tables have them."""
     order = list(SHOWN)
     return sorted(findings, key=lambda finding: order.index(finding.state))

@@ -11,7 +11,7 @@ from analysis.provenance import MADE_FROM
 from analysis.reference.files import SET
 from analysis.reference.kept import as_table, kept_of
 from analysis.report.formats import plain
-from analysis.report.results import NOT_HERE, Result, collect, state_of
+from analysis.report.results import NOT_HERE, ExperimentResult, collect, state_of
 from common.counts import plural
 from scenarios import cells
 from scenarios.errors import ScenarioError
@@ -64,7 +64,7 @@ def _planned_runs(scenarios: Sequence[Path]) -> dict[str, set[Run]]:
     return runs
 
 
-def _parts(measured: Iterable[Result]) -> Parts:
+def _parts(measured: Iterable[ExperimentResult]) -> Parts:
     """Give the commits and builds of each part that made the runs, and the versions that programs told."""
     parts: Parts = {"commit": {}}
     for experiment in measured:
@@ -100,7 +100,7 @@ def _listed(experiments: Sequence[str]) -> str:
     return f"{experiments[0]} and {plural(more, 'more experiment')}" if more else experiments[0]
 
 
-def _of_runs(experiment: Result, wanted: set[Run]) -> Iterator[str]:
+def _of_runs(experiment: ExperimentResult, wanted: set[Run]) -> Iterator[str]:
     """Say what runs and claims of an experiment are not as they were planned."""
     there = {(run["cell"], run["seed"]) for run in experiment.data["runs"] if run["size"] != QUICK}
     failed = {(run["cell"], run["seed"]): run["why"] for run in experiment.data["failed"]}
@@ -121,7 +121,7 @@ def _others(out: Path, experiments: Iterable[str]) -> list[str]:
     return sorted({file.name for file in out.glob("*.json")} - {f"{name}.json" for name in experiments} - {SET})
 
 
-def _about(studies: Iterable[str], measured: Iterable[Result], parts: Parts) -> dict[str, Any]:
+def _about(studies: Iterable[str], measured: Iterable[ExperimentResult], parts: Parts) -> dict[str, Any]:
     """Say what a set was made from."""
     build = {name: value for name, some in parts.items() for value, _ in some.values()}
     runs = {

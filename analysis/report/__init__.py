@@ -19,7 +19,7 @@ from analysis.report.pages import (
     write_search,
 )
 from analysis.report.rendering import write_shared
-from analysis.report.results import Result, collect, titled
+from analysis.report.results import ExperimentResult, collect, titled
 from common import sums
 from common.locks import held
 
@@ -61,14 +61,14 @@ def _write(report: Report) -> None:
         write_machines(report)
 
 
-def _if_drawn(experiment: Result) -> Result:
+def _if_drawn(experiment: ExperimentResult) -> ExperimentResult:
     """Give an experiment without a figure, since another target still works on it, as one that was not run."""
     if experiment.folder and CAPTION in sums.known(experiment.folder):
         return experiment
     return replace(experiment, folder=None, data={})
 
 
-def _beside_simulator(experiment: Result, simulated: Simulated) -> Result:
+def _beside_simulator(experiment: ExperimentResult, simulated: Simulated) -> ExperimentResult:
     """Give an experiment whose claims know what the papers' simulator gives for them."""
     claims = [{**claim, "simulated": simulated.get(claim["id"], [])} for claim in experiment.claims]
     return replace(experiment, data={**experiment.data, "claims": claims})

@@ -56,7 +56,7 @@ def how_known(cause: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Cause:
+class ClaimCause:
     """Why a claim is not reproduced. `home` is the card on the page that has it already."""
 
     first: str
@@ -82,7 +82,7 @@ class Card:
     why_not: str  # it is not judged
     strip: Markup
     strip_there: Markup  # that of the reference set, where it says more
-    cause: Cause | None
+    cause: ClaimCause | None
     beside: list[dict[str, Any]]
     by_reading: list[dict[str, str]]  # verdict and number by each other reading of the text
     simulated: list[dict[str, str]]  # what the paper's simulator gives, in each reading of the text
@@ -243,9 +243,9 @@ def not_judged(claim: Mapping[str, Any]) -> str:
     return sentence(why if reason in (why, NOT_RUN) else f"{reason}: {why}")
 
 
-def _cause(claim: Mapping[str, Any], first_cards: Mapping[str, str]) -> Cause | None:
+def _cause(claim: Mapping[str, Any], first_cards: Mapping[str, str]) -> ClaimCause | None:
     cause = claim.get("cause")
     if not cause:
         return None
     first, rest = (cause["text"], "") if len(cause["text"]) <= SHORT else first_sentence(cause["text"])
-    return Cause(first, rest, how_known(cause), cause.get("by"), first_cards.get(cause["text"]))
+    return ClaimCause(first, rest, how_known(cause), cause.get("by"), first_cards.get(cause["text"]))

@@ -11,7 +11,7 @@ from analysis.report.beside import Beside
 from analysis.report.cards import UNKEPT, how_known, name_of, page_of
 from analysis.report.overview import label_of
 from analysis.report.prose import marked
-from analysis.report.results import Result, state_of
+from analysis.report.results import ExperimentResult, state_of
 from common.counts import plural
 
 WORDS: Final = {  # what is known of a cause, in the order of the page: as cards call it
@@ -35,7 +35,7 @@ _HEADS: Final = {  # of the page, and of its summary
 }
 
 
-Entry = tuple[Result, dict[str, Any]]
+Entry = tuple[ExperimentResult, dict[str, Any]]
 """A claim, and its experiment."""
 
 
@@ -58,7 +58,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Group:
+class CauseGroup:
     """The causes that one experiment varied, or the claims of one experiment for which none is known."""
 
     study: str
@@ -69,7 +69,7 @@ class Group:
 
 
 def table(
-    experiments: Sequence[Result], reference: Beside | None, values: Mapping[str, set[float]]
+    experiments: Sequence[ExperimentResult], reference: Beside | None, values: Mapping[str, set[float]]
 ) -> dict[str, Any] | None:
     """Give what the page of causes shows, of the reference set where there is one; None where no claim failed.
 
@@ -119,8 +119,8 @@ def _by_kind(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 def _kinds(
-    entries: Sequence[Entry], experiments: Sequence[Result], values: Mapping[str, set[float]]
-) -> list[tuple[str, int, str, str, list[Group]]]:
+    entries: Sequence[Entry], experiments: Sequence[ExperimentResult], values: Mapping[str, set[float]]
+) -> list[tuple[str, int, str, str, list[CauseGroup]]]:
     """Sort causes by how well they are known: kind, number of claims, its word, what that means, and its groups."""
     return [
         (kind, len(some), *_HEADS[kind], list(_groups(some, experiments, values)))
@@ -141,9 +141,9 @@ def _state(claim: Mapping[str, Any], reference: Beside | None) -> str:
 
 def _groups(
     entries: Sequence[Entry],
-    experiments: Sequence[Result],
+    experiments: Sequence[ExperimentResult],
     values: Mapping[str, set[float]],
-) -> Iterator[Group]:
+) -> Iterator[CauseGroup]:
     named = {experiment.id: experiment for experiment in experiments}
     causes: dict[str, dict[tuple[str, str], Cause]] = {}
     for experiment, claim in entries:
@@ -160,4 +160,4 @@ def _groups(
         if experiment.id in causes:
             title = experiment.result or experiment.title
             of_it = list(causes[experiment.id].values())
-            yield Group(experiment.study_name, experiment.artefact, title, f"{experiment.id}.html", of_it)
+            yield CauseGroup(experiment.study_name, experiment.artefact, title, f"{experiment.id}.html", of_it)

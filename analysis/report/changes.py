@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
 from analysis.report.formats import result_text
-from analysis.report.results import NOT_HERE, Result, state_of
+from analysis.report.results import NOT_HERE, ExperimentResult, state_of
 from common.counts import plural
 
 ATOM: Final = "http://www.w3.org/2005/Atom"
@@ -20,7 +20,7 @@ UNDATED: Final = "1970-01-01T00:00:00+00:00"
 class Change:
     """A claim with another verdict, or with other numbers behind the same one."""
 
-    experiment: Result
+    experiment: ExperimentResult
     claim: Mapping[str, Any]
     link: str
     before: str
@@ -30,13 +30,13 @@ class Change:
     is_of_verdict: bool  # or only of the numbers under it
 
 
-def changes(experiments: Sequence[Result], before: Beside) -> list[Change]:
+def changes(experiments: Sequence[ExperimentResult], before: Beside) -> list[Change]:
     """List the claims that differ from other results: other verdicts first."""
     differences = [change for experiment in experiments for change in _changes(experiment, before)]
     return sorted(differences, key=lambda change: not change.is_of_verdict)
 
 
-def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
+def _changes(experiment: ExperimentResult, before: Beside) -> Iterator[Change]:
     for claim in experiment.counted:
         there = before.entry(claim)
         if there is None or state_of(claim) == NOT_HERE:
@@ -116,5 +116,5 @@ def _entry(parent: ElementTree.Element, identifier: str, title: str, updated: st
         ElementTree.SubElement(parent, f"{{{ATOM}}}{name}").text = value
 
 
-def _ended(experiment: Result) -> str:
+def _ended(experiment: ExperimentResult) -> str:
     return str(max((run["ended"] for run in experiment.data["runs"]), default=UNDATED))

@@ -21,7 +21,7 @@ from analysis.experiment_files import METRICS
 from analysis.files import whole, write_text
 from analysis.report.formats import printed_digits
 from analysis.report.named_numbers import INSTANTS
-from analysis.report.results import Result, is_look_there, state_of
+from analysis.report.results import ExperimentResult, is_look_there, state_of
 from analysis.run import Run
 from analysis.run_json import NS
 from analysis.runs import Runs
@@ -48,7 +48,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Packet:
+class BottleneckPacket:
     """A packet that came to the bottleneck at an instant, s; its wait, ms, is None if it was dropped."""
 
     time_s: float
@@ -57,7 +57,7 @@ class Packet:
 
 
 @dataclass(frozen=True)
-class Place:
+class PaperPlace:
     """Where a paper says what a claim repeats: place, digits as printed, and sentences that state its finding."""
 
     name: str
@@ -103,11 +103,11 @@ class Evidence:
     captures: list[Captures] = field(default_factory=list)
     files: list[Link] = field(default_factory=list)
     logs: list[Link] = field(default_factory=list)
-    place: Place | None = None
+    place: PaperPlace | None = None
     commands: list[str] = field(default_factory=list)
     full_commands: list[str] = field(default_factory=list)  # where runs are of another size
     instant_s: float | None = None
-    packets: list[Packet] = field(default_factory=list)
+    packets: list[BottleneckPacket] = field(default_factory=list)
 
 
 def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
@@ -150,8 +150,8 @@ class Source:
 
     def __init__(
         self,
-        experiment: Result,
-        experiments: Iterable[Result],
+        experiment: ExperimentResult,
+        experiments: Iterable[ExperimentResult],
         results: Path,
         out: Path,
         home: Path,
@@ -291,7 +291,7 @@ class Source:
             write_text(self._out / shown, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
             yield Link("reference set (JSON)", str(shown))
 
-    def _packets(self, experiment: str, cell: str, seed: int, instant_s: float) -> list[Packet]:
+    def _packets(self, experiment: str, cell: str, seed: int, instant_s: float) -> list[BottleneckPacket]:
         """Give the packets that came to the bottleneck around an instant; none where the run has no such captures."""
         try:
             run = _known(self._runs).get(experiment, cell, seed)
@@ -308,9 +308,11 @@ def _as_shown(kept: Mapping[str, Any]) -> dict[str, Any]:
 _known = cache(Runs)
 
 
-def simulated(experiments: Iterable[Result]) -> dict[str, tuple[Result, dict[str, list[dict[str, Any]]]]]:
+def simulated(
+    experiments: Iterable[ExperimentResult],
+) -> dict[str, tuple[ExperimentResult, dict[str, list[dict[str, Any]]]]]:
     """Give what ran, by the experiment that simulates it: one that shows it, and its runs by cell, each seed once."""
-    known: dict[str, tuple[Result, dict[str, dict[int, dict[str, Any]]]]] = {}
+    known: dict[str, tuple[ExperimentResult, dict[str, dict[int, dict[str, Any]]]]] = {}
     for shown in experiments:
         runs_of = shown.data["experiment"]["runs_of"]
         first, by_cell = known.get(runs_of, (shown, {}))
@@ -329,7 +331,7 @@ def list_of(experiment: str) -> str:
 
 
 def listed(
-    runs_of: str, shown: Result, by_cell: Mapping[str, Sequence[dict[str, Any]]], runs: Path, home: Path
+    runs_of: str, shown: ExperimentResult, by_cell: Mapping[str, Sequence[dict[str, Any]]], runs: Path, home: Path
 ) -> list[CellRuns]:
     """List the runs of an experiment, with what their folders below `runs` keep, for a page in the folder `home`."""
     scenario = str(shown.data["experiment"].get("scenario"))
@@ -380,7 +382,7 @@ def command_of_all(experiments: Sequence[str], sizes: set[str]) -> str:
     return f"snakemake --cores all {' '.join(experiments)}{' --config size=quick' if is_quick else ''}"
 
 
-def _place(claim: Mapping[str, Any], experiment: Result) -> Place | None:
+def _place(claim: Mapping[str, Any], experiment: ExperimentResult) -> PaperPlace | None:
     """Say where the paper has it; None where there is no paper."""
     paper = experiment.paper
     if "year" not in paper:
@@ -388,7 +390,7 @@ def _place(claim: Mapping[str, Any], experiment: Result) -> Place | None:
     name = f"{experiment.study_name} {paper['year']}, {claim.get('source') or experiment.artefact}"
     own = claim.get("finding") if "role" not in claim else None  # a setting is no finding
     quotes = [quote for quote in experiment.quotes if own in quote.get("findings", [])]
-    return Place(name, printed_digits(claim), paper, quotes)
+    return PaperPlace(name, printed_digits(claim), paper, quotes)
 
 
 def _instant(claim: Mapping[str, Any], seed: int) -> float | None:
@@ -401,9 +403,9 @@ def _instant(claim: Mapping[str, Any], seed: int) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _around(run: Run, instant_s: float) -> Iterator[Packet]:
+def _around(run: Run, instant_s: float) -> Iterator[BottleneckPacket]:
     came = run.passages.sort("time_ns")
     first = int((came["time_ns"] < instant_s * NS).sum())
     for row in came.slice(max(0, first - _AROUND), 2 * _AROUND).iter_rows(named=True):
         waited = None if row["left_ns"] is None else (row["left_ns"] - row["time_ns"]) / 1e6
-        yield Packet(row["time_ns"] / NS, row["flow"] or "other", waited)
+        yield BottleneckPacket(row["time_ns"] / NS, row["flow"] or "other", waited)

@@ -12,8 +12,8 @@ from analysis.judge.rules import Verdict
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import number
-from analysis.report.overview import Finding, Standing, StudyView, measured_of, numbers_of
-from analysis.report.results import NOT_HERE, Result, is_for_now, state_of
+from analysis.report.overview import PaperFinding, Standing, StudyView, measured_of, numbers_of
+from analysis.report.results import NOT_HERE, ExperimentResult, is_for_now, state_of
 from common.counts import plural
 from scenarios.implementations import program_of
 
@@ -90,7 +90,7 @@ def papers(views: Sequence[StudyView]) -> str:
     )
 
 
-def programs(experiments: Iterable[Result]) -> dict[str, list[str]]:
+def programs(experiments: Iterable[ExperimentResult]) -> dict[str, list[str]]:
     """Give the programs and congestion controls that ran, each with the other names that stand for settings of it."""
     names = sorted({name for experiment in experiments for name in experiment.implementations})
     ran: dict[str, list[str]] = {}
@@ -99,14 +99,14 @@ def programs(experiments: Iterable[Result]) -> dict[str, list[str]]:
     return {program: [name for name in some if name != program] for program, some in sorted(ran.items())}
 
 
-def ranking(experiments: Iterable[Result]) -> Result | None:
+def ranking(experiments: Iterable[ExperimentResult]) -> ExperimentResult | None:
     """Find the experiment whose figure says `overview: ranking`: it shows throughput against delay."""
     return next(
         (experiment for experiment in experiments if experiment.data["figure"].get("overview") == "ranking"), None
     )
 
 
-def of_result(experiment: Result) -> list[tuple[str, str]]:
+def of_result(experiment: ExperimentResult) -> list[tuple[str, str]]:
     """Give what the runs of this page have of the claims behind a title, which is by the reference set: name and text.
 
     Nothing where these runs decide it themselves.
@@ -124,7 +124,7 @@ def _of_this_run(claim: Mapping[str, Any]) -> str:
     return measured_of(claim) + ("; not judged at this size" if state_of(claim) == NOT_HERE else "")
 
 
-def unit_tests(experiments: Iterable[Result]) -> str:
+def unit_tests(experiments: Iterable[ExperimentResult]) -> str:
     """Say whether the module's unit tests decide any claim: "run", or "not run"; nothing where no claim has one."""
     verdicts = {claim["verdict"] for one in experiments for claim in one.counted if claim.get("kunit")}
     if not verdicts:
@@ -132,7 +132,7 @@ def unit_tests(experiments: Iterable[Result]) -> str:
     return "not run" if verdicts == {Verdict.NOT_TESTABLE} else "run"
 
 
-def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, Finding]]]]:
+def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, PaperFinding]]]]:
     """Give findings that hold, that do not and that are open by the reference set: some of each, of several studies."""
     kinds = (
         ("Holds", Verdict.REPRODUCED, "right"),
@@ -142,7 +142,7 @@ def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, 
     return [(head, _from_several(views, state, concluded)) for head, state, concluded in kinds]
 
 
-def _from_several(views: Sequence[StudyView], state: str, concluded: str) -> list[tuple[StudyView, Finding]]:
+def _from_several(views: Sequence[StudyView], state: str, concluded: str) -> list[tuple[StudyView, PaperFinding]]:
     """Give one of each study, then a second one of each, until there are enough."""
     turns = []
     for view in views:
@@ -155,13 +155,13 @@ def _from_several(views: Sequence[StudyView], state: str, concluded: str) -> lis
     return [(view, finding) for _, view, finding in sorted(turns, key=lambda turn: turn[0])][:SHOWN]
 
 
-def _telling(finding: Finding, named: Sequence[str]) -> tuple[int, int]:
+def _telling(finding: PaperFinding, named: Sequence[str]) -> tuple[int, int]:
     """Put what a study's conclusions name first; then those with numbers, of which more experiments speak."""
     place = named.index(finding.name) if finding.name in named else len(named)
     return place, -len(finding.where) - 10 * any(letter.isdigit() for letter in finding.numbers_there)
 
 
-def undecided(experiments: Sequence[Result], reference: Beside | None) -> tuple[int, int]:
+def undecided(experiments: Sequence[ExperimentResult], reference: Beside | None) -> tuple[int, int]:
     """Count claims undecided in the reference set: those that want more seeds, and those that none would decide."""
     known = [
         (reference.claims.get(claim["id"]) if reference else None) or claim
@@ -184,7 +184,7 @@ def standing(views: Iterable[StudyView]) -> Standing:
     return Standing.of(Counter(finding.there for view in views for finding in view.findings if not finding.apart))
 
 
-def machine(experiments: Iterable[Result], reference: Beside) -> Machine:
+def machine(experiments: Iterable[ExperimentResult], reference: Beside) -> Machine:
     """Compare the claims that are measured here with the reference set."""
     claims = [(experiment, claim) for experiment in experiments for claim in experiment.counted]
     entries = [
@@ -198,7 +198,7 @@ def machine(experiments: Iterable[Result], reference: Beside) -> Machine:
     return Machine(len(claims), len(entries), same, agree, len(entries) - agree)
 
 
-def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yielding | None:
+def yielding(experiments: Iterable[ExperimentResult], reference: Beside | None) -> Yielding | None:
     """Make the table of who yields to whom, of the figure that says `overview: yielding`; None where there is none."""
     for experiment in experiments:
         figure = experiment.data["figure"]

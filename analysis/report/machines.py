@@ -7,11 +7,11 @@ from typing import Any
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
 from analysis.report.formats import result_text
-from analysis.report.results import Result, state_of
+from analysis.report.results import ExperimentResult, state_of
 from common.counts import plural
 
 
-def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, Any]:
+def table(experiments: Sequence[ExperimentResult], others: Sequence[Beside]) -> dict[str, Any]:
     """Give what the page of machines shows: rows of claims that differ and that agree, and counts for each result."""
     rows = []
     counted: list[Counter[str]] = [Counter() for _ in others]

@@ -16,7 +16,7 @@ _MIRRORED: Final = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: a
 
 
 @dataclass(frozen=True)
-class Quantity:
+class NamedQuantity:
     """What a word of claims gives: its name, the unit that pages show, and the factor from the word's unit to that."""
 
     name: str
@@ -26,27 +26,27 @@ class Quantity:
 
 
 _QUANTITIES: Final = {
-    "share": Quantity("share", "%", 100),
-    "utilization": Quantity("link used", "%", 100),
-    "jain": Quantity("Jain's index"),
-    "throughput": Quantity("throughput", "Mbit/s", 1e-6),
-    "video_bps": Quantity("rate of the film", "Mbit/s", 1e-6),
-    "loss_rate": Quantity("packets dropped", "%", 100),
-    "retransmission_rate": Quantity("packets sent again", "%", 100),
-    "queue_share": Quantity("part of the queue", "%", 100),
-    "queue_ms": Quantity("queue", "ms"),
-    "queue_pkts": Quantity("queue", "packets"),
-    "cwnd": Quantity("window", "packets"),
-    "waited_ms": Quantity("wait in the queue", "ms"),
-    "srtt_ms": Quantity("smoothed round-trip time", "ms"),
-    "rtt_ms": Quantity("round-trip time", "ms"),
-    "queuing_delay_ms": Quantity("estimated queue", "ms"),
-    "base_delay_ms": Quantity("base delay", "ms"),
-    "packet_delay_ms": Quantity("delay of packets", "ms", never="none, as packets never arrived"),
-    "call_mos": Quantity("mean opinion score"),
-    "object_s": Quantity("time for an object", "s", never="none, as it never came"),
-    "stalled_s": Quantity("time that the film stands still", "s"),
-    "drops": Quantity("drops", "packets"),
+    "share": NamedQuantity("share", "%", 100),
+    "utilization": NamedQuantity("link used", "%", 100),
+    "jain": NamedQuantity("Jain's index"),
+    "throughput": NamedQuantity("throughput", "Mbit/s", 1e-6),
+    "video_bps": NamedQuantity("rate of the film", "Mbit/s", 1e-6),
+    "loss_rate": NamedQuantity("packets dropped", "%", 100),
+    "retransmission_rate": NamedQuantity("packets sent again", "%", 100),
+    "queue_share": NamedQuantity("part of the queue", "%", 100),
+    "queue_ms": NamedQuantity("queue", "ms"),
+    "queue_pkts": NamedQuantity("queue", "packets"),
+    "cwnd": NamedQuantity("window", "packets"),
+    "waited_ms": NamedQuantity("wait in the queue", "ms"),
+    "srtt_ms": NamedQuantity("smoothed round-trip time", "ms"),
+    "rtt_ms": NamedQuantity("round-trip time", "ms"),
+    "queuing_delay_ms": NamedQuantity("estimated queue", "ms"),
+    "base_delay_ms": NamedQuantity("base delay", "ms"),
+    "packet_delay_ms": NamedQuantity("delay of packets", "ms", never="none, as packets never arrived"),
+    "call_mos": NamedQuantity("mean opinion score"),
+    "object_s": NamedQuantity("time for an object", "s", never="none, as it never came"),
+    "stalled_s": NamedQuantity("time that the film stands still", "s"),
+    "drops": NamedQuantity("drops", "packets"),
 }
 INSTANTS: Final = frozenset(("first_time_above", "first_time_below", "time_of_max", "first"))
 # numbers without a unit that papers print, by their metric
@@ -73,9 +73,9 @@ _STATISTICS: Final = {
 }
 
 
-def quantity(claim: Mapping[str, Any]) -> Quantity:
+def quantity(claim: Mapping[str, Any]) -> NamedQuantity:
     """Give what a claim's `measure` is; by the claim's own name and unit where it is no single word's number."""
-    own = Quantity(claim.get("number") or str(claim["metric"]).replace("_", " "), str(claim.get("unit") or ""))
+    own = NamedQuantity(claim.get("number") or str(claim["metric"]).replace("_", " "), str(claim.get("unit") or ""))
     if claim.get("number") or claim.get("unit") or not claim.get("measure"):
         return own
     extreme, node = "", ast.parse(claim["measure"].strip(), mode="eval").body
@@ -87,7 +87,7 @@ def quantity(claim: Mapping[str, Any]) -> Quantity:
         node = node.elts[0]
     statistic, word = _described(node)
     if word in INSTANTS:
-        return Quantity(f"{extreme}instant".replace("largest", "latest").replace("smallest", "earliest"), "s")
+        return NamedQuantity(f"{extreme}instant".replace("largest", "latest").replace("smallest", "earliest"), "s")
     if word not in _QUANTITIES or statistic == _STATISTICS["slope"]:
         return own
     known = _QUANTITIES[word]

@@ -24,7 +24,7 @@ from analysis.report.results import (
     LOOKS,
     NOT_HERE,
     STATES,
-    Result,
+    ExperimentResult,
     finding_of,
     is_for_now,
     is_quick,
@@ -53,7 +53,7 @@ CONCLUSIONS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class FindingMark:
     """A finding, as one experiment sees it: its state, and the claim that decided."""
 
     finding: str
@@ -70,13 +70,13 @@ class Cell:
 class Tile:
     """One figure or table of a paper."""
 
-    experiment: Result
+    experiment: ExperimentResult
     label: str
-    cells: list[Cell]
+    cells: list[FindingMark]
 
 
 @dataclass(frozen=True)
-class Finding:
+class PaperFinding:
     """A finding of a study over all its experiments."""
 
     name: str
@@ -116,9 +116,9 @@ class StudyView:
     claims: Counter[str]  # of claims that count, by state
     why_not: dict[str, Counter[str]]  # claims that are not testable, or not judged here, by the kind of reason
     tiles: list[Tile]
-    findings: list[Finding]
+    findings: list[PaperFinding]
     outcome: list[Mapping[str, Any]]  # the paper's own sentences that sum it up
-    experiments: list[Result]
+    experiments: list[ExperimentResult]
     values: set[float]  # that stand behind its conclusions
 
     @property
@@ -140,9 +140,9 @@ class StudyView:
         return f"{text}{nearly}: {plural(len(about), 'finding')}, among them"
 
 
-def studies(experiments: Sequence[Result], reference: Beside | None) -> list[StudyView]:
+def studies(experiments: Sequence[ExperimentResult], reference: Beside | None) -> list[StudyView]:
     """Give the studies: those with a paper by its year, then the others."""
-    by_name: dict[str, list[Result]] = {}
+    by_name: dict[str, list[ExperimentResult]] = {}
     for experiment in experiments:
         by_name.setdefault(experiment.study, []).append(experiment)
     # a study that claims nothing has no place in the matrix
@@ -150,7 +150,7 @@ def studies(experiments: Sequence[Result], reference: Beside | None) -> list[Stu
     return sorted(views, key=lambda view: (view.paper.get("year", math.inf), view.label))
 
 
-def _study(name: str, experiments: list[Result], reference: Beside | None) -> StudyView:
+def _study(name: str, experiments: list[ExperimentResult], reference: Beside | None) -> StudyView:
     first = experiments[0]
     claims = [claim for experiment in experiments for claim in experiment.claims]
     states = states_of_findings(claims)
@@ -269,7 +269,7 @@ def _said_apart(apart: Mapping[str, Sequence[str]], states: Mapping[str, str]) -
     return f"{amount} more count apart: they {each} from a value that was given."
 
 
-def _tile(experiment: Result, states: Mapping[str, str], reference: Beside | None) -> Tile:
+def _tile(experiment: ExperimentResult, states: Mapping[str, str], reference: Beside | None) -> Tile:
     shown = [claim for claim in experiment.claims if "role" not in claim]
     by_finding: dict[str, list[dict[str, Any]]] = {}
     for claim in shown:
@@ -278,7 +278,9 @@ def _tile(experiment: Result, states: Mapping[str, str], reference: Beside | Non
     return Tile(experiment, label_of(experiment.artefact), cells)
 
 
-def _cell(claims: list[dict[str, Any]], experiment: Result, overall: str, reference: Beside | None) -> Cell:
+def _cell(
+    claims: list[dict[str, Any]], experiment: ExperimentResult, overall: str, reference: Beside | None
+) -> FindingMark:
     # a claim whose result stands elsewhere counts there; here it is shown all the same
     finding, own = finding_of(claims[0]), [{**claim, "same_as": None} for claim in claims]
     state = states_of_findings(own)[finding]
@@ -286,7 +288,7 @@ def _cell(claims: list[dict[str, Any]], experiment: Result, overall: str, refere
     there = states_there(own, reference).get(finding, "")
     known = _as_there(own, reference) if state == NOT_HERE and reference else []
     decided_there = _deciding(known, there) if known else None
-    return Cell(
+    return FindingMark(
         finding=finding,
         # the finding's sentence has its own state; what this experiment has of it may have another
         sentence=experiment.findings.get(finding, deciding["title"]) if state == overall else deciding["title"],
@@ -374,7 +376,9 @@ def _why_open(verdict: str, held: Mapping[str, bool]) -> str:
     return f"it takes {wanted} to decide" if wanted else "more like these would not decide"
 
 
-def _finding(name: str, experiments: list[Result], states: dict[str, str], reference: Beside | None) -> Finding:
+def _finding(
+    name: str, experiments: list[ExperimentResult], states: dict[str, str], reference: Beside | None
+) -> PaperFinding:
     claims: list[dict[str, Any]] = []
     where: dict[str, str] = {}
     for experiment in experiments:
@@ -391,7 +395,7 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
     deciding_there = _deciding(claims_there, state_there, deciding["id"]) if claims_there else deciding
     is_same = deciding_there["id"] == deciding["id"]
     there = states_there(claims, reference).get(name, "")
-    return Finding(
+    return PaperFinding(
         name=name,
         sentence=experiments[0].findings.get(name, deciding["title"]),
         apart=next((kind for kind, names in experiments[0].apart.items() if name in names), ""),
@@ -418,7 +422,11 @@ def _told(name: str, claims: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _others(
-    claims: Sequence[Mapping[str, Any]], finding: str, decided: str, verdict: str, experiments: Iterable[Result]
+    claims: Sequence[Mapping[str, Any]],
+    finding: str,
+    decided: str,
+    verdict: str,
+    experiments: Iterable[ExperimentResult],
 ) -> Iterator[tuple[str, str, str, str]]:
     """Yield label, page, verdict and numbers of the experiments with another verdict than the one that decided."""
     for experiment in experiments:
@@ -464,12 +472,12 @@ def totals(views: Iterable[StudyView]) -> Counter[str]:
     return total
 
 
-def ordered(findings: Iterable[Finding]) -> list[Finding]:
+def ordered(findings: Iterable[PaperFinding]) -> list[PaperFinding]:
     """Put what failed first."""
     return sorted(findings, key=lambda finding: FIRST.index(finding.state))
 
 
-def banner(experiments: Sequence[Result]) -> dict[str, Any]:
+def banner(experiments: Sequence[ExperimentResult]) -> dict[str, Any]:
     """Say what the results are: size, seeds, when, by what, on what, and the one command that repeats them.
 
     `runs` are those that ended well, beside the `failed` ones.

@@ -22,7 +22,7 @@ from analysis.report.explained import explained
 from analysis.report.overview import StudyView
 from analysis.report.packets import Watched, watched
 from analysis.report.rendering import TEMPLATES, pages, render
-from analysis.report.results import Result, is_quick, state_of
+from analysis.report.results import ExperimentResult, is_quick, state_of
 from analysis.report.tables import table
 from common import sums
 from common.counts import plural
@@ -35,7 +35,7 @@ LIVE: Final = "explained.js"
 class Report:
     """What all pages are written from, into `out`, from where they go to `home`."""
 
-    experiments: Sequence[Result]
+    experiments: Sequence[ExperimentResult]
     results: Path
     out: Path
     home: Path
@@ -43,7 +43,7 @@ class Report:
     others: Sequence[Beside]
 
     @cached_property
-    def shown(self) -> list[Result]:
+    def shown(self) -> list[ExperimentResult]:
         """The experiments that were run and drawn."""
         return [experiment for experiment in self.experiments if experiment.folder]
 
@@ -191,7 +191,7 @@ def _watched(results: Path, out: Path) -> list[Watched]:
     return kinds
 
 
-def _searched(experiments: Sequence[Result], reference: Beside | None) -> list[list[str]]:
+def _searched(experiments: Sequence[ExperimentResult], reference: Beside | None) -> list[list[str]]:
     """Give what the search looks through: for each claim its page, finding, state, place, text, and what is not shown.
 
     That is the title of its experiment, what came out of it, and the verdict of the reference set.
@@ -226,7 +226,7 @@ def _crosscheck(results: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def _copy_figure(experiment: Result, out: Path) -> None:
+def _copy_figure(experiment: ExperimentResult, out: Path) -> None:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
     for name in FIGURES:
         place = Path("figures", experiment.id, name)
@@ -236,8 +236,8 @@ def _copy_figure(experiment: Result, out: Path) -> None:
 
 
 def _page(
-    experiment: Result,
-    experiments: Sequence[Result],
+    experiment: ExperimentResult,
+    experiments: Sequence[ExperimentResult],
     reference: Beside | None,
     others: Sequence[Beside],
     source: Source,
@@ -263,12 +263,12 @@ def _page(
     }
 
 
-def _caption(experiment: Result) -> str:
+def _caption(experiment: ExperimentResult) -> str:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
     return sums.checked(experiment.folder, CAPTION).read_text(encoding="utf-8").strip()
 
 
-def _further(experiment: Result, reference: Beside | None) -> list[dict[str, Any]]:
+def _further(experiment: ExperimentResult, reference: Beside | None) -> list[dict[str, Any]]:
     """Give the numbers without verdicts that are known, beside those of a quick look the reference set's as `there`."""
     kept = reference.kept.get(experiment.id, {}) if reference and is_quick([experiment]) else {}
     numbers = []

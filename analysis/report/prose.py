@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from analysis.report.results import Result
+from analysis.report.results import ExperimentResult
 
 _NUMBER: Final = re.compile(r"(?<![\w.,/-])\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?![\w/])")
 _ANYWHERE: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?")
@@ -42,7 +42,7 @@ def is_behind(printed: str, values: Iterable[float]) -> bool:
     return any(abs(factor * value - wanted) <= half for value in values for factor in _FACTORS)
 
 
-def values_of(experiments: Iterable[Result]) -> set[float]:
+def values_of(experiments: Iterable[ExperimentResult]) -> set[float]:
     """Collect the numbers that stand behind text about experiments: the paper's, those measured, the settings."""
     return {value for experiment in experiments for value in leaves(_facts(experiment)) if math.isfinite(value)}
 
@@ -52,7 +52,7 @@ def text_of(cause: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (cause["text"], cause.get("by"))))
 
 
-def quoted_by(text: str, experiment: Result, others: Iterable[Result]) -> list[Result]:
+def quoted_by(text: str, experiment: ExperimentResult, others: Iterable[ExperimentResult]) -> list[ExperimentResult]:
     """Give the experiments whose numbers a text about an experiment may quote: that one, and those it names."""
     return [experiment, *(other for other in others if other is not experiment and other.id in text)]
 
@@ -71,7 +71,7 @@ def _plain(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 (escaped before)
 
 
-def _facts(experiment: Result) -> list[Any]:
+def _facts(experiment: ExperimentResult) -> list[Any]:
     data = experiment.data
     claims = [
         {name: value for name, value in claim.items() if name not in ("cause", "why", "rule_reason")}

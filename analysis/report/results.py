@@ -30,7 +30,7 @@ STATES: Final = (*Verdict, *LOOKS.values(), NOT_HERE)
 
 
 @dataclass(frozen=True)
-class Result:
+class ExperimentResult:
     """One experiment: what `measure` wrote, and where; without a folder it has not been run."""
 
     id: str
@@ -86,7 +86,7 @@ class Result:
         return {(self.data["experiment"]["runs_of"], run["cell"], run["seed"]): float(run["virtual_s"]) for run in runs}
 
 
-def titled(experiment: Result, there: Mapping[str, Mapping[str, Any]] | None) -> Result:
+def titled(experiment: ExperimentResult, there: Mapping[str, Mapping[str, Any]] | None) -> ExperimentResult:
     """Give an experiment with its result, unless the reference set, or without one these runs, leaves that open."""
     entry = experiment.data.get("experiment", {})
     claims: Mapping[str, Mapping[str, Any]] = there or {claim["id"]: claim for claim in experiment.claims}
@@ -103,7 +103,7 @@ def state_of(claim: Mapping[str, Any]) -> str:
     return LOOKS[claim["verdict"]] if claim.get("is_look") else str(claim["verdict"])
 
 
-def collect(results: Path) -> list[Result]:
+def collect(results: Path) -> list[ExperimentResult]:
     """All experiments of the studies that have results, in the order of their registries."""
     check_folder(results, "results")
     measured: dict[str, Fields] = {}
@@ -116,7 +116,7 @@ def collect(results: Path) -> list[Result]:
         raise BadInputError(f"{results}: nothing has been measured there yet (no {VERDICTS})")
     for document in measured.values():
         _tell_looks(document)
-    by_name: dict[str, Result] = {}
+    by_name: dict[str, ExperimentResult] = {}
     for document in measured.values():
         for experiment in document.children("experiments"):
             name = experiment.get("id", str)
@@ -124,7 +124,7 @@ def collect(results: Path) -> list[Result]:
             named = own.child("experiment") if own else experiment
             by_name.setdefault(
                 name,
-                Result(
+                ExperimentResult(
                     id=name,
                     title=named.get("title", str),
                     artefact=named.get("artefact", str),
@@ -163,7 +163,7 @@ def _tell_looks(document: Fields) -> None:
         claim["is_look"] = is_look(claim, is_quick)
 
 
-def is_quick(experiments: Iterable[Result]) -> bool:
+def is_quick(experiments: Iterable[ExperimentResult]) -> bool:
     """Say whether any runs are of size quick."""
     return any(run["size"] == QUICK for experiment in experiments for run in experiment.data.get("runs", []))
 

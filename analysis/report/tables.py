@@ -12,7 +12,7 @@ from analysis.report.results import NOT_HERE, state_of
 
 
 @dataclass(frozen=True)
-class Field:
+class TableField:
     """A field; `value` is what the column is sorted by, `there` what the reference set has beside a look.
 
     That is verdict and number, of `seeds_there` seeds.
@@ -30,11 +30,11 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Heads of the columns, and rows of a label and fields, None for an empty one."""
 
     columns: list[str]
-    rows: list[tuple[str, list[Field | None]]]
+    rows: list[tuple[str, list[TableField | None]]]
 
     @property
     def is_judged(self) -> bool:
@@ -69,7 +69,7 @@ class Table:
 
 def table(
     figure: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], reference: Beside | None = None
-) -> Table | None:
+) -> PageTable | None:
     """Give the table that a figure of kind `table` declares; None for other kinds."""
     if figure.get("kind") != "table" or not figure["rows"]:
         return None
@@ -81,16 +81,16 @@ def table(
         )
         for row in figure["rows"]
     ]
-    return Table([column.replace("\n", " ") for column in figure["columns"]], rows)
+    return PageTable([column.replace("\n", " ") for column in figure["columns"]], rows)
 
 
-def _field(claim: Mapping[str, Any], reference: Beside | None) -> Field:
+def _field(claim: Mapping[str, Any], reference: Beside | None) -> TableField:
     measured = claim.get("measured") or {}
     # the column's head has the unit
     bare = {**claim, "unit": None}
     is_for_now = claim.get("is_look") or state_of(claim) == NOT_HERE
     there = reference.entry(bare) if reference and is_for_now else None
-    return Field(
+    return TableField(
         claim=name_of(claim),
         paper=DASH if claim.get("paper") == "-" else paper_value(bare),
         simulated=next((measured_value({**bare, **one}) for one in claim.get("simulated", [])), ""),

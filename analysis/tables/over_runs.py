@@ -59,7 +59,9 @@ def write_tables(results: Path, newer_than: Path | None = None, processes: int =
         if folder.name.startswith(FAILED) or "columns/packets.parquet" in sums.known(folder):  # others are being made
             folders.setdefault(folder.parent.parent.name, []).append(folder)
     measured = {file.parent.name: file for file in results.glob(f"experiments/*/{VERDICTS}")}
-    works = {name: _Work(name, folders.get(name, []), measured.get(name)) for name in sorted({*folders, *measured})}
+    works = {
+        name: _ExperimentWork(name, folders.get(name, []), measured.get(name)) for name in sorted({*folders, *measured})
+    }
     due = [work for work in works.values() if not work.is_current(kept, newer_than)]
     each(partial(_keep, results=results, kept=kept), due, processes)
     rows: Rows = {table.name: [] for table in OVER_RUNS}
@@ -71,7 +73,7 @@ def write_tables(results: Path, newer_than: Path | None = None, processes: int =
     return results / FOLDER
 
 
-class _Work:
+class _ExperimentWork:
     """An experiment: its run folders, and its verdicts if it has been measured."""
 
     def __init__(self, name: str, folders: Sequence[Path], verdicts: Path | None) -> None:
@@ -93,7 +95,7 @@ class _Work:
         return bool(kept_of == [folder.name for folder in self.folders])
 
 
-def _keep(work: _Work, results: Path, kept: Path) -> None:
+def _keep(work: _ExperimentWork, results: Path, kept: Path) -> None:
     """Make the rows of an experiment."""
     rows: Rows = {table.name: [] for table in OVER_RUNS}
     cache = TableCache()

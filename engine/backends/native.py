@@ -34,7 +34,7 @@ _NEEDED = {"bwrap": "bubblewrap", "unshare": "util-linux", "setpriv": "util-linu
 
 
 @dataclass(frozen=True)
-class Guest:
+class NativeGuest:
     """See `engine.backends.Guest`."""
 
     alone: ClassVar[bool] = True
@@ -63,7 +63,7 @@ class Guest:
         return watch.run(_command(self.images, AGENT, folder), folder, limits)
 
 
-def prepare(run: dict[str, Any]) -> Guest:
+def prepare(run: dict[str, Any]) -> NativeGuest:
     """Prepare a run. Raises EngineError if the host lacks a part, or the run needs what must not run on it."""
     if os.geteuid():
         raise EngineError("the native backend makes links and queues in this host's kernel: start it as root")
@@ -87,7 +87,7 @@ def prepare(run: dict[str, Any]) -> Guest:
         "train_tolerance_ns": _TOLERANCE_NS,
         "sign_every_ns": _SIGN_NS,
     }
-    return Guest(boot, modules)
+    return NativeGuest(boot, modules)
 
 
 def _load(module: str) -> None:

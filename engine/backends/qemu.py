@@ -38,7 +38,7 @@ _KERNEL_ARGUMENTS = ("console=ttyS0", "quiet", "panic=-1", "nokaslr", "mitigatio
 
 
 @dataclass(frozen=True)
-class Guest:
+class QemuGuest:
     """See `engine.backends.Guest`."""
 
     alone: ClassVar[bool] = False
@@ -114,7 +114,7 @@ class Guest:
         return 0
 
 
-def prepare(run: dict[str, Any]) -> Guest:
+def prepare(run: dict[str, Any]) -> QemuGuest:
     """Prepare a run. Raises EngineError if the emulator or its images are missing, or lack what the run needs."""
     if shutil.which(EMULATOR) is None:
         raise EngineError(f"{EMULATOR} is not installed: sudo apt-get install --no-install-recommends qemu-system-x86")
@@ -129,7 +129,7 @@ def prepare(run: dict[str, Any]) -> Guest:
     for name, program in programs.items():
         run["implementations"][name]["environment"] = program.environment
     run["agent"] = backends.agent(run, _DELAY_TOLERANCE_NS)
-    return Guest(stock, programs, run["seed"], _LEAST_WALL_S + _WALL_S_PER_VIRTUAL_S * run["duration_ns"] / 1e9)
+    return QemuGuest(stock, programs, run["seed"], _LEAST_WALL_S + _WALL_S_PER_VIRTUAL_S * run["duration_ns"] / 1e9)
 
 
 def _walled() -> bool:

@@ -15,7 +15,7 @@ from topologies.timeline import BOOT_NS
 
 
 @dataclass(frozen=True)
-class Guest:
+class VirtualGuest:
     """See `engine.backends.Guest`."""
 
     alone: ClassVar[bool] = False
@@ -47,7 +47,7 @@ def agent(run: dict[str, Any]) -> dict[str, Any]:
     return backends.agent(run, delay_tolerance_ns=10_000)
 
 
-def prepare(run: dict[str, Any]) -> Guest:
+def prepare(run: dict[str, Any]) -> VirtualGuest:
     """See `engine.backends.prepare`. Each implementation gets the `environment` of its root.
 
     Raises EngineError when images or programs of the run have not been built.
@@ -63,7 +63,7 @@ def prepare(run: dict[str, Any]) -> Guest:
     run["agent"] = agent(run)
     memory_mib = run["sizes"]["memory_mib"]
     arguments = launch.boot_arguments(boot, run["seed"], AGENT, memory_mib=memory_mib, foreign=bool(used))
-    return Guest(boot, used, arguments, memory_mib, _stages(run["lead"]))
+    return VirtualGuest(boot, used, arguments, memory_mib, _stages(run["lead"]))
 
 
 def _stages(lead: dict[str, int]) -> tuple[Stage, ...]:

@@ -9,7 +9,7 @@ HOLDING = ("delay", "jitter", "aggregation", "suspension")
 
 
 @dataclass(frozen=True)
-class Queue:
+class QueueExtremes:
     """The extreme rates of a queue, and the most packets that may ever wait in it."""
 
     fastest_bps: int
@@ -17,7 +17,7 @@ class Queue:
     buffer_pkts: int
 
 
-def queues(run: dict[str, Any], direction: str) -> list[Queue]:
+def queues(run: dict[str, Any], direction: str) -> list[QueueExtremes]:
     """Return the queues that packets of a direction pass."""
     network = run["network"]
     shaped = {end["interface"]: end["egress"] for link in network["links"] for end in link}
@@ -29,7 +29,7 @@ def queues(run: dict[str, Any], direction: str) -> list[Queue]:
             values = [shaped[interface], *(change["set"] for change in changed if change["interface"] == interface)]
             rates = [value["rate_bps"] for value in values if "rate_bps" in value]
             buffers = [value["buffer_pkts"] for value in values if "buffer_pkts" in value]
-            passed.append(Queue(max(rates), min(rates), max(buffers)))
+            passed.append(QueueExtremes(max(rates), min(rates), max(buffers)))
     return passed
 
 

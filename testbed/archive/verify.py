@@ -28,7 +28,7 @@ from testbed.signatures import signer
 
 
 @dataclass(frozen=True)
-class Finding:
+class VerifyLine:
     """A line of what verifying found out."""
 
     text: str
@@ -37,7 +37,7 @@ class Finding:
 
 def verify(
     name: Path, chosen: Sequence[str] = (), everything: bool = False, signers: Path | None = None
-) -> Iterator[Finding]:
+) -> Iterator[VerifyLine]:
     """Check the sums and the signature, repeat runs, and compute metrics and verdicts anew.
 
     Runs are those that begin with a `chosen` name, all, or the first of each experiment. `signers` are those whose
@@ -48,12 +48,12 @@ def verify(
             scenario that means something else today.
     """
     with opened(name) as crate, tempfile.TemporaryDirectory(prefix="testbed-verify-") as place:
-        yield Finding(f"{name}: {plural(len(crate.sums), 'file')}, each with its SHA-256; {_signed(crate, signers)}")
+        yield VerifyLine(f"{name}: {plural(len(crate.sums), 'file')}, each with its SHA-256; {_signed(crate, signers)}")
         kinds.check(crate)
         archived = Contents(crate)
         archived.check_complete()
         _check_images(name)
-        yield from map(Finding, _made_with(archived))
+        yield from map(VerifyLine, _made_with(archived))
         runs = Path(place, RUNS)
         repeated, read = set[str](), set[str]()
         compared = _here(crate)
@@ -66,15 +66,15 @@ def verify(
                 write_tables(runs / run_name, archived)
                 compared |= {f"{RUNS / run_name / name}" for name in OF_RUN}
                 repeated.add(run_name)
-            yield Finding(str(repetition), bool(repetition.different))
+            yield VerifyLine(str(repetition), bool(repetition.different))
         for run_name in archived.failed.keys() - repeated:
-            yield Finding(f"{run_name}: failed, says the archive ({archived.failed[run_name]}): not repeated")
+            yield VerifyLine(f"{run_name}: failed, says the archive ({archived.failed[run_name]}): not repeated")
         for run_name in archived.run_names:
             wrong = _captured(archived.run(run_name), crate)
             if wrong is not None:
                 compared |= _captures(run_name, crate).keys()
             if wrong:
-                yield Finding(f"{run_name}: DIFFERS in {listed(wrong)}, which it did not record", differs=True)
+                yield VerifyLine(f"{run_name}: DIFFERS in {listed(wrong)}, which it did not record", differs=True)
             elif wrong is not None and run_name not in repeated:
                 shutil.copytree(crate.folder / RUNS / run_name, runs / run_name)
                 sums.write(runs / run_name, sums.below(runs / run_name))  # each is the archive's
@@ -83,13 +83,13 @@ def verify(
         for experiment in archived.experiments:
             check = _recomputed(archived, experiment, runs, repeated, read)
             if check is None:
-                yield Finding(f"{experiment}: none of its runs was repeated: not checked", differs=everything)
+                yield VerifyLine(f"{experiment}: none of its runs was repeated: not checked", differs=everything)
                 continue
-            yield Finding(str(check), bool(check.different) or (everything and not check.is_whole))
+            yield VerifyLine(str(check), bool(check.different) or (everything and not check.is_whole))
             compared |= {f"{EXPERIMENTS / experiment / file}" for file in (METRICS, VERDICTS) if check.is_whole}
         if others := kinds.other_than_here(crate):
-            yield Finding(f"{name}: other than in this checkout: {listed(others)}")
-        yield Finding(f"{name}: compared with nothing: {kinds.told(crate, compared)}")
+            yield VerifyLine(f"{name}: other than in this checkout: {listed(others)}")
+        yield VerifyLine(f"{name}: compared with nothing: {kinds.told(crate, compared)}")
 
 
 def _here(crate: Crate) -> set[str]:

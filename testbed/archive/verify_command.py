@@ -8,7 +8,7 @@ from common.arguments import path
 from engine.errors import EngineError, in_a_line
 from engine.repetition import Repetition
 from exec import grading, hand_in
-from testbed.archive.verify import Finding, verify
+from testbed.archive.verify import VerifyLine, verify
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,11 +53,11 @@ def _grade(options: argparse.Namespace) -> int:
     return 0 if all(row.result.startswith((grading.IDENTICAL, grading.NOT_RUN)) for row in rows) else 1
 
 
-def _findings(archive: Path, options: argparse.Namespace) -> Iterator[Finding]:
+def _findings(archive: Path, options: argparse.Namespace) -> Iterator[VerifyLine]:
     if not hand_in.is_hand_in(archive):
         yield from verify(archive, options.run, options.all, options.signer)
         return
     if options.run or options.all or options.signer:
         raise EngineError(f"{archive}: is a hand-in; allowed: no --run, --all or --signer")
     for line in hand_in.verify(archive):
-        yield Finding(str(line), isinstance(line, Repetition) and bool(line.different))
+        yield VerifyLine(str(line), isinstance(line, Repetition) and bool(line.different))

@@ -44,7 +44,7 @@ keep_captures: true
 
 
 @dataclass(frozen=True)
-class Finding:
+class ContractDemand:
     """A demand of the contract, how the implementation fails it (None: it does not), and the folder of its runs.
 
     `wastes` says what else its sender did, which no demand forbids.
@@ -76,7 +76,7 @@ def main(options: argparse.Namespace) -> int:
     _is_program(name)  # what is asked for wrongly removes nothing
     folder = options.into / name
     _empty(folder)
-    findings: list[Finding] = []
+    findings: list[ContractDemand] = []
     complete = False
     try:
         _keep(folder, name, findings, complete)
@@ -106,7 +106,7 @@ def _empty(folder: Path) -> None:
     folder.mkdir(parents=True)
 
 
-def _keep(folder: Path, name: str, findings: Sequence[Finding], complete: bool) -> None:
+def _keep(folder: Path, name: str, findings: Sequence[ContractDemand], complete: bool) -> None:
     document = {
         "format": FORMAT,
         "implementation": name,
@@ -123,7 +123,7 @@ def _is_program(name: str) -> bool:
     return is_program
 
 
-def check(name: str, folder: Path) -> Iterator[Finding]:
+def check(name: str, folder: Path) -> Iterator[ContractDemand]:
     """Yield each demand in turn with what was found; runs go into `folder`."""
     is_program = _is_program(name)
     scenario = folder / "check" / "check.yaml"
@@ -132,17 +132,17 @@ def check(name: str, folder: Path) -> Iterator[Finding]:
     (cell,) = expand(scenario, "complete")
     runs = "runs/transfer"
     wrong = _transfer(cell, folder / runs, is_program, arguments.known([name])[name]["transport"])
-    yield Finding("transfers 1 MB from sender to receiver", wrong, runs, _wastes(folder / runs))
+    yield ContractDemand("transfers 1 MB from sender to receiver", wrong, runs, _wastes(folder / runs))
     runs = "runs/endless"
     demand = "sends without end until SIGTERM, and ends within a virtual second of it"
-    yield Finding(demand, _endless(cell, folder / runs), runs)
+    yield ContractDemand(demand, _endless(cell, folder / runs), runs)
     if is_program:
         runs = "runs/late"
-        yield Finding("as receiver, waits half a minute for its sender", _late(cell, folder / runs), runs)
+        yield ContractDemand("as receiver, waits half a minute for its sender", _late(cell, folder / runs), runs)
         for role in ("receiver", "sender"):
             runs = f"runs/unknown-to-{role}"
             demand = f"as {role}, answers an unknown parameter with {NOT_SUPPORTED}"
-            yield Finding(demand, _unknown(cell, folder / runs, role), runs)
+            yield ContractDemand(demand, _unknown(cell, folder / runs, role), runs)
 
 
 def _transfer(cell: Cell, into: Path, is_program: bool, transport: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from analysis.observer.flight import Cause
+from analysis.observer.flight import RetransmitCause
 from analysis.run import Run
 from analysis.series import Floats, NotMeasuredError, Series
 from testbed.conformance import receiver, utp
@@ -93,7 +93,7 @@ def kept_after_loss(run: Run, since: float) -> float:
         rtt = float(trips.values[index]) if index >= 0 else math.inf
         alone = at - last > receiver.APART_RTTS * rtt
         last = at
-        if not alone or cause is not Cause.FAST or at + 3 * rtt > run.duration:
+        if not alone or cause is not RetransmitCause.FAST or at + 3 * rtt > run.duration:
             continue
         later = flight.retransmissions.times
         if ((later > at) & (later < at + 3 * rtt)).any():
@@ -113,7 +113,7 @@ def fast_share(run: Run, since: float) -> float:
     causes = [cause for at, cause in zip(again.times, again.causes, strict=True) if at >= since]
     if len(causes) < 3:
         raise NotMeasuredError(f"only {len(causes)} packets were sent again")
-    return causes.count(Cause.FAST) / len(causes)
+    return causes.count(RetransmitCause.FAST) / len(causes)
 
 
 def sent_after_timeout(run: Run, since: float) -> float:

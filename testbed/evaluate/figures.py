@@ -21,14 +21,14 @@ FOLDER: Final = "figures"
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DrawnFigure:
     """`address` is where it lies, from the evaluation's folder, without -narrow and .svg."""
 
     address: str
     caption: str
 
 
-Drawings = dict[tuple[str, str], Drawing]
+Drawings = dict[tuple[str, str], DrawnFigure]
 """By the scenario's file and the point."""
 
 
@@ -42,7 +42,7 @@ def draw(folder: Path, files: Sequence[str], client: str, baseline: str) -> Draw
         return {(file, name): drawing for file, of_file in zip(files, drawn, strict=True) for name, drawing in of_file}
 
 
-def _of_scenario(file: str, folder: Path, order: tuple[str, str]) -> list[tuple[str, Drawing]]:
+def _of_scenario(file: str, folder: Path, order: tuple[str, str]) -> list[tuple[str, DrawnFigure]]:
     scenario = read_yaml(folder / "studies" / STUDY / file)
     ask = Question(Runs(folder / "runs"), scenario.get("experiment", str), {})
     cells: dict[str, dict[str, str]] = {}
@@ -58,5 +58,5 @@ def _of_scenario(file: str, folder: Path, order: tuple[str, str]) -> list[tuple[
             caption = pictures.draw(folder / address, ask, beside, PANELS)
         except (BadInputError, NotMeasuredError):
             continue
-        drawn.append((name, Drawing(address, caption)))
+        drawn.append((name, DrawnFigure(address, caption)))
     return drawn

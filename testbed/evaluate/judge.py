@@ -21,7 +21,7 @@ from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits, with_unit
 from common.counts import plural
-from testbed.evaluate.read_criteria import BASELINE, Criterion, Row
+from testbed.evaluate.read_criteria import BASELINE, Criterion, CriterionRow
 from testbed.pool import pool
 from testbed.shared.panel import CLIENT, in_order, point
 
@@ -34,7 +34,7 @@ FALSE_DISCOVERIES: Final = 0.05
 
 
 @dataclass(frozen=True)
-class Cell:
+class RowAtPoint:
     """A row at one point of its scenario.
 
     `measured`, `beside` (the baseline) and `bound` are means over the seeds; None where a seed has no finite number.
@@ -64,7 +64,7 @@ class Result:
     """What became of a criterion; `verdict` is the worst of its cells."""
 
     criterion: Criterion
-    cells: list[Cell]
+    cells: list[RowAtPoint]
 
     @property
     def verdict(self) -> str:
@@ -72,11 +72,11 @@ class Result:
         verdict = worst([cell.verdict for cell in self.cells])
         return NOT_MEASURED if verdict == MET and self.criterion.not_measured else verdict
 
-    def verdict_of(self, row: Row) -> str:
+    def verdict_of(self, row: CriterionRow) -> str:
         """The worst verdict of a row's cells."""
         return worst([cell.verdict for cell in self.of(row)])
 
-    def of(self, row: Row) -> list[Cell]:
+    def of(self, row: CriterionRow) -> list[RowAtPoint]:
         """Return the cells of a row."""
         return [cell for cell in self.cells if cell.row == row.id]
 
@@ -110,7 +110,7 @@ def decided(judged: Sequence[Result]) -> list[Result]:
         else (0.0, 0.0)
     )
 
-    def verdict(cell: Cell) -> str:
+    def verdict(cell: RowAtPoint) -> str:
         if cell.chances is None:
             return cell.verdict
         if cell.chances[0] <= outside:
@@ -126,7 +126,7 @@ def decided(judged: Sequence[Result]) -> list[Result]:
 def beside_placebo(own: Sequence[Result], placebos: Sequence[Result]) -> list[Result]:
     """Put the placebo's verdict beside each cell: what a placebo misses, too, is open."""
 
-    def beside(cell: Cell, placebo: Cell) -> Cell:
+    def beside(cell: RowAtPoint, placebo: RowAtPoint) -> RowAtPoint:
         cell = replace(cell, placebo=placebo.verdict)
         if not cell.verdict == placebo.verdict == NOT_MET:
             return cell
@@ -138,12 +138,12 @@ def beside_placebo(own: Sequence[Result], placebos: Sequence[Result]) -> list[Re
     ]
 
 
-def cells_of(criterion: Criterion, folder: Path, client: str, baseline: str) -> list[Cell]:
+def cells_of(criterion: Criterion, folder: Path, client: str, baseline: str) -> list[RowAtPoint]:
     """Give each row of a criterion at each of its points, with its chances, before all are decided."""
     if not criterion.rows:
         return []
     runs = Runs(folder / "runs")
-    cells: list[Cell] = []
+    cells: list[RowAtPoint] = []
     for row in criterion.rows:
         scenario = read_yaml(folder / "studies" / STUDY / f"{criterion.id}-{row.scenario}.yaml")
         experiment = scenario.get("experiment", str)
@@ -204,13 +204,13 @@ def count_failed(folder: Path) -> int:
     return sum(len(Runs(folder / "runs").failed(experiment)) for experiment in experiments)
 
 
-def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
+def _cell(row: CriterionRow, name: str, sides: Sides, folder: Path) -> RowAtPoint:
     """Judge a row at one point."""
     own = [sides.own[seed] for seed in sides.own.keys() & sides.beside.keys()]
     run, ended = (str(own[0].folder.relative_to(folder)), _ended(own)) if own else ("", "")
     if sides.failures or not own:
         why = f"a run failed: {sides.failures[0]}" if sides.failures else "there is no finished run of both"
-        return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run)
+        return RowAtPoint(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run)
     numbers: list[Numbers] = []
     margins: list[float] = []
     for seed in sorted(sides.own.keys() & sides.beside.keys()):
@@ -219,21 +219,21 @@ def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
             margins.append(margin_of(row, of_seed.measured, of_seed.bound))
         except NotMeasuredError as error:
             why = f"seed {seed}: {error}"
-            return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
+            return RowAtPoint(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
         numbers.append(of_seed)
     why = why_of(row, numbers) + _neighbours_ended(own)
     beside_ended = _ended([sides.beside[run.settings.seed] for run in own]) if BASELINE in row.bound else ""
     if beside_ended:  # it sets no bound
         why += f"; the baseline {beside_ended}"
-        return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
+        return RowAtPoint(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
     measured, beside, bound = (
         _mean([getattr(of_seed, column) for of_seed in numbers]) for column in ("measured", "baseline", "bound")
     )
     if row.is_rate_of_others and bound is not None and bound <= 0:
         why += "; so little is left beside the baseline that nothing would break the bound"
-        return Cell(row.id, name, LEFT_OUT, why, len(own), measured, beside, bound, None, run, ended)
+        return RowAtPoint(row.id, name, LEFT_OUT, why, len(own), measured, beside, bound, None, run, ended)
     interval, chances = chances_of(margins)
-    return Cell(row.id, name, OPEN, why, len(own), measured, beside, bound, interval, run, ended, chances)
+    return RowAtPoint(row.id, name, OPEN, why, len(own), measured, beside, bound, interval, run, ended, chances)
 
 
 def _ended(runs: Sequence[Run]) -> str:
@@ -287,7 +287,7 @@ class Numbers:
     references: Mapping[str, float] = field(default_factory=dict)
 
 
-def _numbers(row: Row, own: Run, beside: Run, references: Mapping[str, Run]) -> Numbers:
+def _numbers(row: CriterionRow, own: Run, beside: Run, references: Mapping[str, Run]) -> Numbers:
     if missing := [word for word in row.references if word not in references]:
         raise NotMeasuredError(f"there is no finished run of the other flow {missing[0]}")
     reference = number(row.measure, beside)
@@ -296,7 +296,7 @@ def _numbers(row: Row, own: Run, beside: Run, references: Mapping[str, Run]) -> 
     return Numbers(number(row.measure, own), reference, bound, others)
 
 
-def margin_of(row: Row, measured: float, bound: float) -> float:
+def margin_of(row: CriterionRow, measured: float, bound: float) -> float:
     """Return how far a number is inside its bound; what equals it is inside.
 
     Raises:
@@ -313,7 +313,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return fmean(values) if all(map(math.isfinite, values)) else None
 
 
-def why_of(row: Row, numbers: Sequence[Numbers]) -> str:
+def why_of(row: CriterionRow, numbers: Sequence[Numbers]) -> str:
     """Say what was measured, what the baseline and others have, and the bound, for what each seed gives."""
     measured = _shown([of_seed.measured for of_seed in numbers], row.unit)
     others = [f"baseline {_shown([of_seed.baseline for of_seed in numbers])}"]

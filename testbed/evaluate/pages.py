@@ -13,8 +13,8 @@ from analysis.report.evidence import Evidence, of_run
 from analysis.units import three_digits, with_unit
 from common.counts import plural
 from testbed.evaluate.figures import Drawings
-from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Result
-from testbed.evaluate.read_criteria import Criterion, Row
+from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Result, RowAtPoint
+from testbed.evaluate.read_criteria import Criterion, CriterionRow
 from testbed.shared.made import made_below
 from testbed.shared.page import write_page
 
@@ -75,7 +75,7 @@ def _title(counts: Counter[str]) -> str:
     return f"meets its bound in {decided}" if counts[MET] else "cannot be judged by these runs"
 
 
-def _evidence(folder: Path, criterion: Criterion, row: Row, cell: Cell) -> Evidence:
+def _evidence(folder: Path, criterion: Criterion, row: CriterionRow, cell: RowAtPoint) -> Evidence:
     """Give the evidence of a cell: the run with the control under test in its first seed, whose folder has the logs."""
     return replace(of_run(folder / cell.run, folder, f"studies/{STUDY}/{criterion.id}-{row.scenario}.yaml"), logs=[])
 
@@ -164,7 +164,7 @@ def unknown(judged: Sequence[Result], seeds: int) -> list[str]:
     return sentences + _of_rows(judged, lambda row: f"whether it {row.otherwise}", OPEN)
 
 
-def _of_rows(judged: Sequence[Result], says: Callable[[Row], str | None], verdict: str = NOT_MET) -> list[str]:
+def _of_rows(judged: Sequence[Result], says: Callable[[CriterionRow], str | None], verdict: str = NOT_MET) -> list[str]:
     sentences: dict[str, list[str]] = {level: [] for level in ("MUST", "SHOULD", "text")}
     for of_criterion in judged:
         for row in of_criterion.criterion.rows:
@@ -219,7 +219,7 @@ def _section(of_criterion: Result) -> list[str]:
     return lines
 
 
-def _distance(cell: Cell) -> str:
+def _distance(cell: RowAtPoint) -> str:
     if cell.margin is None:
         return "; one seed" if cell.seeds == 1 else ""
     low, high = map(three_digits, cell.margin)

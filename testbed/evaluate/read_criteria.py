@@ -25,7 +25,7 @@ BOUNDS: Final = (BASELINE, ALONE, ITSELF)
 
 
 @dataclass(frozen=True)
-class Row:
+class CriterionRow:
     """A statement about the control under test; `bound` is an expression, and the measure's most or its least.
 
     `points` are the scenario's points that it speaks of; None are all. Where it is false, `harms` are worse off. The
@@ -67,7 +67,7 @@ class Criterion:
     title: str
     level: str
     asks: str
-    rows: list[Row]
+    rows: list[CriterionRow]
     form: list[str]
     not_measured: str | None
 
@@ -110,12 +110,12 @@ def load(path: Path) -> Criterion:
     )
 
 
-def _row(entry: dict[str, Any]) -> Row:
+def _row(entry: dict[str, Any]) -> CriterionRow:
     is_most = "at_most" in entry
     texts = {name: entry[name] for name in ("id", "says", "otherwise", "scenario", "measure", "unit", "because")}
     bound = str(entry["at_most" if is_most else "at_least"])
     optional: dict[str, Any] = {name: entry.get(name) for name in ("points", "harms", "tells", "victim")}
-    return Row(**texts, **optional, bound=bound, is_most=is_most)
+    return CriterionRow(**texts, **optional, bound=bound, is_most=is_most)
 
 
 def _problems(document: Document) -> list[Problem]:

@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from testbed import arguments, own_study
 from testbed.gate import budgets, judge, reports
 from testbed.gate.budgets import Budgets, Comparison
-from testbed.gate.judge import STUDY, Judgement
+from testbed.gate.judge import STUDY, JudgedBudgets
 from testbed.shared.panel import check_point, filled, find
 
 DEFAULT: Final = Path(__file__).with_name("budgets.yaml")
@@ -90,7 +90,7 @@ def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> tuple[Pat
     }
 
 
-def carry_out(wanted: Budgets, client: str, folder: Path, texts: Mapping[str, str], again: str) -> Judgement | None:
+def carry_out(wanted: Budgets, client: str, folder: Path, texts: Mapping[str, str], again: str) -> JudgedBudgets | None:
     """Run a client in what `prepare` returned, and judge it; None if the pipeline failed.
 
     Its page names the command that does it `again`.

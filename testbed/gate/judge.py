@@ -47,7 +47,7 @@ class BudgetResult:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class JudgedBudgets:
     """What became of all budgets of a client."""
 
     client: str
@@ -62,7 +62,7 @@ class Judgement:
         return 1 if BROKEN in results else 2 if UNKNOWN in results else 0
 
 
-def judge(wanted: Budgets, results: Path, client: str) -> Judgement:
+def judge(wanted: Budgets, results: Path, client: str) -> JudgedBudgets:
     """Judge all budgets by the runs below a folder.
 
     Raises:
@@ -77,7 +77,7 @@ def judge(wanted: Budgets, results: Path, client: str) -> Judgement:
         outcomes += _results_of(budget, experiment, runs, results, client)
         for run in runs.by_cell_and_seed(experiment).values():
             versions |= run.summary.maybe("versions", dict) or {}
-    return Judgement(client, versions.get(client), wanted.seeds, outcomes)
+    return JudgedBudgets(client, versions.get(client), wanted.seeds, outcomes)
 
 
 def _results_of(

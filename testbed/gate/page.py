@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis.report.evidence import Evidence, of_run
-from testbed.gate.judge import BROKEN, PASSED, STUDY, UNKNOWN, Judgement
+from testbed.gate.judge import BROKEN, PASSED, STUDY, UNKNOWN, JudgedBudgets
 from testbed.shared.made import made_below
 from testbed.shared.page import write_page
 
@@ -13,7 +13,7 @@ TEMPLATE: Final = Path(__file__).with_name("gate.html")
 FILES: Final = ("gate.json", "gate.md", "junit.xml")  # say the same
 
 
-def write(judgement: Judgement, results: Path, again: str) -> Path:
+def write(judgement: JudgedBudgets, results: Path, again: str) -> Path:
     """Write index.html into the folder of a gate, which `again` repeats, each budget with its run; return the page."""
     order = (BROKEN, UNKNOWN, PASSED)
     values = {

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from analysis.figures import alternative_text, style, svg
 from analysis.files import write_text
 from testbed.gate import page
-from testbed.gate.judge import Judgement
+from testbed.gate.judge import JudgedBudgets
 from testbed.shared.made import made_of, runs_below
 from testbed.shared.page import write_page
 
@@ -24,7 +24,7 @@ Measured = dict[str, Any]  # an outcome as versions.json has it
 
 
 def write(
-    results: Path, name: str, judgements: Mapping[str, Judgement | None], folders: Mapping[str, Path], again: str
+    results: Path, name: str, judgements: Mapping[str, JudgedBudgets | None], folders: Mapping[str, Path], again: str
 ) -> Path:
     """Write versions.json and index.html of what each version measured, None if its runs failed; return the page.
 

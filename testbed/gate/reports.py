@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 
 from analysis.files import write_text
 from testbed.gate import page
-from testbed.gate.judge import BROKEN, PASSED, UNKNOWN, BudgetResult, Judgement
+from testbed.gate.judge import BROKEN, PASSED, UNKNOWN, BudgetResult, JudgedBudgets
 
 FORMAT: Final = 1
 SIGNS: Final = {PASSED: "✓", BROKEN: "✗", UNKNOWN: "?"}
 
 
-def write(judgement: Judgement, results: Path, again: str) -> None:
+def write(judgement: JudgedBudgets, results: Path, again: str) -> None:
     """Print the outcomes and where the page is; write gate.json, index.html, gate.md and junit.xml.
 
     `again` is the command that makes them again.
@@ -29,7 +29,7 @@ def write(judgement: Judgement, results: Path, again: str) -> None:
     print(f"page     {page.write(judgement, results, again)}")
 
 
-def remember(judgement: Judgement, history: Path) -> None:
+def remember(judgement: JudgedBudgets, history: Path) -> None:
     """Append a line to a file: when, which version, and each number."""
     line = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -46,7 +46,7 @@ def _where(outcome: BudgetResult) -> str:
     return outcome.scenario if outcome.cell == "single" else f"{outcome.scenario}, {outcome.cell}"
 
 
-def _markdown(judgement: Judgement) -> str:
+def _markdown(judgement: JudgedBudgets) -> str:
     """A table for a pull request: what is broken comes first."""
     outcomes = judgement.outcomes
     version = f" ({judgement.version})" if judgement.version else ""
@@ -67,7 +67,7 @@ def _markdown(judgement: Judgement) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _junit(judgement: Judgement) -> str:
+def _junit(judgement: JudgedBudgets) -> str:
     counts = {"tests": len(judgement.outcomes), "failures": 0, "errors": 0}
     suite = ElementTree.Element("testsuite", name=f"testbed gate {judgement.client}")
     for outcome in judgement.outcomes:

@@ -15,7 +15,7 @@ from scenarios.implementations import Implementation
 from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
 from testbed.hunt import arena, corpus, evidence, measure, pages, read_properties, search
-from testbed.hunt.evidence import Evidence
+from testbed.hunt.evidence import FindingEvidence
 from testbed.hunt.hunt import Hunt, expressions
 from testbed.hunt.read_properties import Property
 from testbed.shared.panel import STANDARD
@@ -87,7 +87,7 @@ def main(options: argparse.Namespace) -> int:
     made_of = measure.made_of({client, baseline, *others})
     budget = _Budget(options.budget)
     folder.mkdir(parents=True, exist_ok=True)
-    runs = measure.Runs(folder, expressions(applicable), made_of, has_room=budget.has_room)
+    runs = measure.MeasuredRuns(folder, expressions(applicable), made_of, has_room=budget.has_room)
     hunt = Hunt(
         place,
         applicable,
@@ -100,7 +100,7 @@ def main(options: argparse.Namespace) -> int:
         [each.scenario({}, client) for each in first],
     )
     runs.progress = _Progress(hunt, budget)
-    findings: list[Evidence] = []
+    findings: list[FindingEvidence] = []
     for finding in hunt.new_findings():
         findings.append(evidence.keep(finding, len(findings) + 1, hunt.question(finding.prop), folder))
         print(f"found: {client} {finding.prop.otherwise}: {findings[-1].survival}", file=sys.stderr, flush=True)

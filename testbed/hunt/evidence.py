@@ -9,22 +9,22 @@ from typing import Final
 
 import yaml
 
-from analysis.claims.question import Question as Figures
+from analysis.claims.question import Question
 from analysis.claims.syntax import SINGLE
 from analysis.files import write_text
 from analysis.report.evidence import command_of
 from analysis.report.formats import texts_with_unit
 from analysis.run import Run
-from analysis.runs import Runs as RunsOfFolder
+from analysis.runs import Runs
 from scenarios import homes
 from scenarios.resolve import COMPLETE
 from testbed.hunt.hunt import SEED, Finding, parts
-from testbed.hunt.measure import Runs
-from testbed.hunt.question import Question
+from testbed.hunt.measure import MeasuredRuns
+from testbed.hunt.question import HuntQuestion
 from testbed.hunt.scenario import EXPERIMENT, Data, text
 from testbed.shared import pictures
 from testbed.shared.inequalities import Number, number_of
-from testbed.shared.packets import TAP, Packet, around
+from testbed.shared.packets import TAP, ShownPacket, around
 from testbed.shared.units import unit
 
 SCENARIO: Final = "scenario.yaml"
@@ -34,7 +34,7 @@ _CAPTURES: Final = ("bottleneck-in", "bottleneck-out", TAP, "receiver")
 
 
 @dataclass(frozen=True)
-class Evidence:
+class FindingEvidence:
     """A finding as pages show it. Paths are relative to the hunt's folder; numbers are those of the first seed."""
 
     id: str
@@ -59,12 +59,12 @@ class Evidence:
     run: str
     picture: str
     instant_s: float
-    packets: list[Packet]
+    packets: list[ShownPacket]
     budget: str
     authors: str
 
 
-def keep(finding: Finding, number: int, question: Question, folder: Path) -> Evidence:
+def keep(finding: Finding, number: int, question: HuntQuestion, folder: Path) -> FindingEvidence:
     """Carry out a finding's run with captures, and write all that is kept of it; `number` counts from 1.
 
     Raises:
@@ -80,7 +80,7 @@ def keep(finding: Finding, number: int, question: Question, folder: Path) -> Evi
     instant_s = number_of(finding.prop.instant, run)
     instant_s = instant_s if math.isfinite(instant_s) else run.duration / 2
     place = own.relative_to(folder)
-    evidence = Evidence(
+    evidence = FindingEvidence(
         id=own.name,
         property=finding.prop.name,
         says=finding.prop.says,
@@ -128,13 +128,13 @@ def _shown(finding: Finding, *numbers: Number) -> list[str]:
 
 
 def _draw(run: Run, folder: Path) -> None:
-    ask = Figures(RunsOfFolder(folder / "runs"), EXPERIMENT, {})
+    ask = Question(Runs(folder / "runs"), EXPERIMENT, {})
     pictures.draw(folder / "figure", ask, [{"cell": run.settings.cell}])
 
 
-def _numbers(finding: Finding, question: Question) -> tuple[Number, Number]:
+def _numbers(finding: Finding, question: HuntQuestion) -> tuple[Number, Number]:
     """Return what was measured with the first seed, and its bound."""
-    runs: Runs = question.runs
+    runs: MeasuredRuns = question.runs
     own = runs.of(finding.scenario, SEED).numbers
     other = finding.prop.other(finding.scenario, question.baseline)
     beside = runs.of(other, SEED).numbers.get(finding.prop.measured) if other else None
@@ -154,7 +154,7 @@ def _versions(run: Run) -> dict[str, str]:
     return run.summary.maybe("versions", dict) or {}
 
 
-def for_authors(evidence: Evidence, client: str, versions: dict[str, str]) -> str:
+def for_authors(evidence: FindingEvidence, client: str, versions: dict[str, str]) -> str:
     """Write what the client's authors need: what happens, how to see it, and what was not looked at."""
     version = f" (version {versions[client]})" if versions.get(client) else ""
     needs = f" It has {_listed(evidence.parts)}." if evidence.parts else ""

@@ -7,8 +7,8 @@ from typing import Final
 
 from testbed.hunt import search
 from testbed.hunt.arena import Arena, Point
-from testbed.hunt.measure import OverBudgetError, Runs
-from testbed.hunt.question import Question
+from testbed.hunt.measure import MeasuredRuns, OverBudgetError
+from testbed.hunt.question import HuntQuestion
 from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import Data, name
 from testbed.hunt.shrink import shrink
@@ -66,7 +66,7 @@ class Hunt:
     properties: list[Property]
     client: str
     baseline: str
-    runs: Runs
+    runs: MeasuredRuns
     seed: int
     search: str
     runs_left: Callable[[], float]
@@ -78,9 +78,9 @@ class Hunt:
     unsure: int = 0
     _is_over: bool = False
 
-    def question(self, prop: Property) -> Question:
+    def question(self, prop: Property) -> HuntQuestion:
         """Return what asks whether a scenario breaks a property."""
-        return Question(prop, self.client, self.baseline, self.runs)
+        return HuntQuestion(prop, self.client, self.baseline, self.runs)
 
     def unknown(self) -> dict[str, list[str]]:
         """Say, by the names of properties, of each scenario that was run and does not tell of one why it does not."""

@@ -39,7 +39,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Order:
+class RunRequest:
     """A run to be carried out and measured."""
 
     scenario: Path
@@ -57,7 +57,7 @@ class OverBudgetError(Exception):
 
 
 @dataclass
-class Runs:
+class MeasuredRuns:
     """Runs below a folder. `made_of` stands for images and code: numbers of other ones do not count.
 
     `has_room` tells whether the budget has room for so many runs in all.
@@ -142,15 +142,15 @@ class Runs:
         execute(cell, seed, into)
         return _with_columns(run_folder(into, cell, seed))
 
-    def _order(self, scenario: Data, key: Key) -> Order:
+    def _order(self, scenario: Data, key: Key) -> RunRequest:
         file = self.folder / "scenarios" / f"{key[0]}.yaml"
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text(scenario))
-        return Order(file, key[1], self.folder / "runs" / f"{key[0]}-{key[1]}", self.expressions)
+        return RunRequest(file, key[1], self.folder / "runs" / f"{key[0]}-{key[1]}", self.expressions)
 
 
-def measured(order: Order) -> Measured:
+def measured(order: RunRequest) -> Measured:
     """Carry out a run and measure it; its folder is removed."""
     try:
         [cell] = expand(order.scenario, "complete")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from analysis.files import write_made, write_text
 from analysis.report.evidence import of_run
 from common.counts import plural
-from testbed.hunt.evidence import Evidence
+from testbed.hunt.evidence import FindingEvidence
 from testbed.hunt.hunt import Hunt
 from testbed.shared.made import made_of
 from testbed.shared.page import write_page
@@ -19,7 +19,7 @@ FILE: Final = "hunt.json"
 TEMPLATE: Final = Path(__file__).with_name("hunt.html")
 
 
-def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence], again: str) -> Path:
+def write(folder: Path, hunt: Hunt, findings: Sequence[FindingEvidence], again: str) -> Path:
     """Write hunt.json, gate.yaml and index.html into the folder of a hunt, which `again` repeats; return the page."""
     document = {
         "format": FORMAT,
@@ -49,7 +49,7 @@ def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence], again: str) ->
     return write_page(folder / "index.html", TEMPLATE, values, made, again, [FILE])
 
 
-def _budgets(findings: Sequence[Evidence], client: str) -> str:
+def _budgets(findings: Sequence[FindingEvidence], client: str) -> str:
     """Write a gate's file of all findings: it stays broken until they are mended."""
     lines = [f"client: {client}", "budgets:"]
     for evidence in findings:
@@ -57,7 +57,7 @@ def _budgets(findings: Sequence[Evidence], client: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def summary(hunt: Hunt, findings: Sequence[Evidence], page: Path) -> str:
+def summary(hunt: Hunt, findings: Sequence[FindingEvidence], page: Path) -> str:
     """Say what was found."""
     lines = [
         f"{hunt.client}: {plural(len(hunt.trials), 'scenario')}, {plural(hunt.search_runs, 'run')} to search and "

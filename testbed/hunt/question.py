@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from testbed.hunt.measure import Runs
+from testbed.hunt.measure import MeasuredRuns
 from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import Data, of_client
 
@@ -16,13 +16,13 @@ CLEARLY: Final = 0.7
 
 
 @dataclass(frozen=True)
-class Question:
+class HuntQuestion:
     """The question whether the client breaks a property that the baseline keeps."""
 
     prop: Property
     client: str
     baseline: str
-    runs: Runs
+    runs: MeasuredRuns
 
     def badness(self, scenario: Data, seed: int, seeds: Sequence[int] = ()) -> float | None:
         """Return how near a client's run, which has been asked for, is to breaking the property; None if unknown.

@@ -15,7 +15,6 @@ from testbed.shared.panel import CLIENT, STANDARD
 
 ROUND: Final = tuple(map(Decimal, (1, 2, 5)))
 """What people choose, of each power of ten."""
-"""The neighbour that needs no explanation."""
 _KEPT: Final = ("experiment", "title", "topology", "bottleneck", "delay", "flows", "duration", "matrix")
 _NEEDED: Final = ("rate", "buffer", "name", "implementation", "from", "to", "may_fail", "at", "on", "host")
 _SHORTEST_S: Final = 2

@@ -7,7 +7,7 @@ from typing import Final
 from common.counts import plural
 from scenarios.units import QUANTITIES
 from testbed.hunt.arena import is_valid, written
-from testbed.hunt.question import Question
+from testbed.hunt.question import HuntQuestion
 from testbed.hunt.scenario import Data
 from testbed.hunt.shrink import quantities, replaced
 
@@ -41,7 +41,7 @@ class Survival:
         )
 
 
-def survival(scenario: Data, question: Question, seeds: Sequence[int] = SEEDS) -> Survival:
+def survival(scenario: Data, question: HuntQuestion, seeds: Sequence[int] = SEEDS) -> Survival:
     """Count what is left of a finding; runs beside it that failed do not count."""
     beside = list(filter(is_valid, _beside(scenario)))
     runs = question.needed(scenario, seeds)

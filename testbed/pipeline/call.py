@@ -26,7 +26,7 @@ from testbed import fork_client, unplanned
 from testbed.batches import Cell, weight
 from testbed.pipeline.jobs import Jobs
 from testbed.pipeline.plan import REPRODUCE
-from testbed.pipeline.progress import Progress, expected_s
+from testbed.pipeline.progress import RunsProgress, expected_s
 
 _REFERENCE: Final = "workflows/reference"
 
@@ -62,7 +62,7 @@ class Call:
             builds = [job.output[0] for job in needed if job.rule.name == "program"]
             reports = [job for job in needed if job.rule.name == "report"]
             first = {marker: page for job in reports for marker, page in self._jobs.first_page(job.wildcards).items()}
-            Progress(runs, builds, self._workflow.cores, time.time(), first).start()
+            RunsProgress(runs, builds, self._workflow.cores, time.time(), first).start()
             if local:
                 self._start_forks({name for job in due for name in self._jobs.batch(job.wildcards).programs()})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from scenarios.resolve import QUICK
-from testbed.batches import Batch, Cell, speeds, weight
+from testbed.batches import Cell, JobBatch, speeds, weight
 from testbed.pipeline.plan import REPRODUCE, SCHEMAS, Plan
 from testbed.pipeline.sources import Sources
 
@@ -55,7 +55,7 @@ class Jobs:
     def _plan(self, wildcards: Wildcards) -> Plan:
         return self.plans[wildcards.results]
 
-    def batch(self, wildcards: Wildcards) -> Batch:
+    def batch(self, wildcards: Wildcards) -> JobBatch:
         """Return what a job runs."""
         return self._plan(wildcards).batches[wildcards.experiment][int(wildcards.number) - 1]
 

@@ -16,7 +16,7 @@ from snakemake.exceptions import WorkflowError
 
 from scenarios import STUDY
 from scenarios.errors import choices
-from testbed.batches import Batch, Cell, batches
+from testbed.batches import Cell, JobBatch, batches
 
 if TYPE_CHECKING:  # takes long to load
     from analysis.claims.plan import Planned
@@ -143,7 +143,7 @@ class Plan:
         return named
 
     @cached_property
-    def batches(self) -> dict[str, list[Batch]]:
+    def batches(self) -> dict[str, list[JobBatch]]:
         """The jobs that run each experiment."""
         return {name: batches(cells.values(), self._limits) for name, cells in self.experiments.items()}
 
@@ -156,7 +156,7 @@ class Plan:
         folder = Path(self.folder(experiment))
         return {folder / run for batch in self.batches[experiment] for run in batch.runs()}
 
-    def jobs(self, experiment: str) -> dict[str, Batch]:
+    def jobs(self, experiment: str) -> dict[str, JobBatch]:
         """Return the jobs that run an experiment by their markers, which say that they have ended; none of no cells."""
         if experiment not in self.experiments:
             return {}

@@ -26,7 +26,7 @@ _TRUST_S: Final = 30
 _TRUST_BUILDS: Final = 2
 
 
-class Progress(threading.Thread):
+class RunsProgress(threading.Thread):
     """Watches run folders and prints a line such as "runs 12/60, 34 %, about 2 min left" for each further percent.
 
     `runs` has, by the folder of a run, its weight and the file that its job leaves at the end; `builds` are the files

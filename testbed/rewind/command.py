@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class Order:
+class RewindOptions:
     """What was asked for: other events from an instant on, how many futures, and what is judged in them.
 
     `option` of the command line gave the property.
@@ -145,7 +145,7 @@ def main(options: argparse.Namespace) -> int:
         return _carried_out(_order(options, past, at_ns or 0, processes), end_ns, at_ns, options.again)
 
 
-def _carried_out(order: Order, end_ns: int, at_ns: int | None, command: str) -> int:
+def _carried_out(order: RewindOptions, end_ns: int, at_ns: int | None, command: str) -> int:
     own = order.again()
     print(f"{order.past.folder}: carried out again, with the same bytes", flush=True)
     if at_ns is None:
@@ -159,7 +159,7 @@ def _carried_out(order: Order, end_ns: int, at_ns: int | None, command: str) -> 
     return 1 if True in failed else 2 if None in failed else 0
 
 
-def _when(order: Order, own: FutureResult, end_ns: int, command: str) -> int:
+def _when(order: RewindOptions, own: FutureResult, end_ns: int, command: str) -> int:
     """Find the point of no return."""
     if why := order.why_unknown(own):
         raise EngineError(f"--when: {order.past.folder} does not tell: {why}; allowed: a property that the run breaks")
@@ -195,7 +195,7 @@ def _when(order: Order, own: FutureResult, end_ns: int, command: str) -> int:
 
 
 def _show(
-    order: Order,
+    order: RewindOptions,
     own: FutureResult,
     outcomes: list[FutureResult],
     at_ns: int,
@@ -225,7 +225,7 @@ def _show(
         print(f"Page: {page.write(order.folder, shown)}")
 
 
-def _late(order: Order, outcome: FutureResult, at_ns: int) -> Iterator[Path]:
+def _late(order: RewindOptions, outcome: FutureResult, at_ns: int) -> Iterator[Path]:
     """Write and yield, of the taps that were asked for, the captures from the instant on."""
     origin_ns = json.loads((outcome.folder / "run.json").read_text())["origin_ns"]
     for capture in futures.captures_at(outcome.folder, order.captures):
@@ -234,7 +234,7 @@ def _late(order: Order, outcome: FutureResult, at_ns: int) -> Iterator[Path]:
         yield late
 
 
-def _shown(order: Order, judged: Inequality, outcome: FutureResult) -> str:
+def _shown(order: RewindOptions, judged: Inequality, outcome: FutureResult) -> str:
     """Give what was measured, with its unit, or why that is not known, for a page."""
     if why := order.why_unknown(outcome):
         return why
@@ -245,7 +245,7 @@ def _written(number: Number) -> str:
     return "not known" if number is None else f"{number:.6g}"
 
 
-def _order(options: argparse.Namespace, past: Past, from_ns: int, processes: ProcessPoolExecutor) -> Order:
+def _order(options: argparse.Namespace, past: Past, from_ns: int, processes: ProcessPoolExecutor) -> RewindOptions:
     if options.when is not None and options.property is not None:
         raise EngineError("--property: found with --when, which names the property; allowed: with --at")
     if options.futures < 0:
@@ -256,7 +256,7 @@ def _order(options: argparse.Namespace, past: Past, from_ns: int, processes: Pro
             raise EngineError(f"--capture: found {tap!r}; allowed: {choices(past.taps, tap)}")
     events, called = _events(options.events, past, from_ns)
     name = f"{past.cell.experiment}-{past.cell.name}-seed-{past.seed}"
-    return Order(
+    return RewindOptions(
         past,
         own_study.folder_of(options.into, name),
         options.futures,
@@ -307,7 +307,7 @@ def _events(file: str | None, past: Past, from_ns: int) -> tuple[Events | None, 
     return events, hashlib.sha256(json.dumps(events).encode()).hexdigest()[:8]
 
 
-def _line(order: Order, outcome: FutureResult) -> str:
+def _line(order: RewindOptions, outcome: FutureResult) -> str:
     says = f"{outcome.folder}: {plural(outcome.same_pkts, 'packet')} before the instant as in the run"
     if order.judged is None:
         return says
@@ -318,7 +318,7 @@ def _line(order: Order, outcome: FutureResult) -> str:
     return f"{says}; it {verdict} {order.judged.text} ({measured} {order.judged.sign} {bound})"
 
 
-def _data(order: Order, outcome: FutureResult) -> dict[str, object]:
+def _data(order: RewindOptions, outcome: FutureResult) -> dict[str, object]:
     numbers = {name: None if value in (None, float("inf")) else value for name, value in outcome.numbers.items()}
     failed = order.fails(outcome) if order.judged else None
     return {
@@ -330,6 +330,6 @@ def _data(order: Order, outcome: FutureResult) -> dict[str, object]:
     }
 
 
-def _write(order: Order, outcome: dict[str, object]) -> None:
+def _write(order: RewindOptions, outcome: dict[str, object]) -> None:
     document = {"format": FORMAT, "run": str(order.past.folder), "futures_planned": order.count, **outcome}
     write_text(order.folder / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")

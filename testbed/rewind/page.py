@@ -12,7 +12,7 @@ from analysis.report.evidence import Link, of_run
 from analysis.run import Run
 from analysis.series import NotMeasuredError
 from testbed.shared.made import made_of
-from testbed.shared.packets import TAP, Packet, around
+from testbed.shared.packets import TAP, ShownPacket, around
 from testbed.shared.page import write_page
 from testbed.shared.panel import CLIENT
 
@@ -131,7 +131,7 @@ def _tap(run: Run) -> str | None:
     return TAP if TAP in taps else next(iter(taps), None)
 
 
-def _packets(run: Run, at_s: float, flow: str) -> list[Packet]:
+def _packets(run: Run, at_s: float, flow: str) -> list[ShownPacket]:
     tap = _tap(run)
     return around(run, at_s, tap, flow) if tap else []
 

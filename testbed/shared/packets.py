@@ -17,7 +17,7 @@ _TCP: Final = {0x02: "SYN", 0x01: "FIN", 0x04: "RST"}
 
 
 @dataclass(frozen=True)
-class Packet:
+class ShownPacket:
     """A packet: the instant (s), whether it goes the sender's way, its kind, its numbers, and its bytes of data.
 
     Over UDP without uTP, such as by QUIC, which encrypts them, it has no numbers.
@@ -36,7 +36,7 @@ class Packet:
         return f"{self.time_s:10.6f} {way} {self.kind:5}  {numbers}{self.payload_bytes} bytes"
 
 
-def around(run: Run, instant_s: float, tap: str = TAP, flow: str = CLIENT) -> list[Packet]:
+def around(run: Run, instant_s: float, tap: str = TAP, flow: str = CLIENT) -> list[ShownPacket]:
     """List a flow's packets at a tap around an instant."""
     rows = run.packets(100).with_row_index("packet")
     known = run.table("utp").select("packet", "utp_type")
@@ -47,13 +47,13 @@ def around(run: Run, instant_s: float, tap: str = TAP, flow: str = CLIENT) -> li
     return [_packet(row, is_udp=is_udp) for row in seen.slice(max(0, first - AROUND), 2 * AROUND).iter_rows(named=True)]
 
 
-def _packet(row: dict[str, Any], *, is_udp: bool) -> Packet:
+def _packet(row: dict[str, Any], *, is_udp: bool) -> ShownPacket:
     if is_udp:
-        return Packet(row["time_ns"] / NS, row["forward"], "UDP", None, None, row["payload_bytes"])
+        return ShownPacket(row["time_ns"] / NS, row["forward"], "UDP", None, None, row["payload_bytes"])
     if row["utp_type"] is not None:
         kind = KINDS[row["utp_type"]] if row["utp_type"] < len(KINDS) else f"type {row['utp_type']}"
     else:
         kind = next(
             (word for flag, word in _TCP.items() if row["flags"] & flag), "DATA" if row["payload_bytes"] else "ACK"
         )
-    return Packet(row["time_ns"] / NS, row["forward"], kind, row["seq"], row["ack"], row["payload_bytes"])
+    return ShownPacket(row["time_ns"] / NS, row["forward"], kind, row["seq"], row["ack"], row["payload_bytes"])

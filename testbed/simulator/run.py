@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from analysis.ns2 import Cell
+from analysis.ns2 import SimulatedCell
 from images import walls
 from images.ns2.build import HERE, Simulator
 
@@ -31,14 +31,14 @@ class Counters:
     dropped: float
 
 
-def numbers(simulator: Simulator, cell: Cell) -> dict[str, list[float]]:
+def numbers(simulator: Simulator, cell: SimulatedCell) -> dict[str, list[float]]:
     """Return the numbers of all seeds of a cell: utilization and losses are fractions."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         by_seed = list(pool.map(lambda seed: _of_seed(simulator, cell, seed), range(1, cell.seeds + 1)))
     return {name: [of_seed[name] for of_seed in by_seed] for name in by_seed[0]}
 
 
-def _of_seed(simulator: Simulator, cell: Cell, seed: int) -> dict[str, float]:
+def _of_seed(simulator: Simulator, cell: SimulatedCell, seed: int) -> dict[str, float]:
     """Give utilization, fairness and losses while both flows run, and those of the whole run."""
     both, end = simulate(simulator, {**cell.options, "seed": seed})
     first, second = (last - start for start, last in zip(both.left_bytes, end.left_bytes, strict=True))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from analysis.claims import registry
 from analysis.documents import read_json
 from analysis.judge.intervals import standard_deviation
-from analysis.ns2 import NUMBERS, RECORDED, Cell, cells
+from analysis.ns2 import NUMBERS, RECORDED, SimulatedCell, cells
 
 WORKFLOWS: Final = Path(__file__).parents[2] / "workflows"
 FOLDER: Final = WORKFLOWS / "ns2"
@@ -19,7 +19,7 @@ STUDIES: Final = WORKFLOWS / "studies"
 
 def table(results: Mapping[str, Mapping[str, Sequence[float]]], folder: Path = FOLDER) -> str:
     """Write a table for each experiment, in Markdown: a row for each number of a case, a column for each reading."""
-    by_experiment: dict[str, dict[str, list[Cell]]] = {}
+    by_experiment: dict[str, dict[str, list[SimulatedCell]]] = {}
     for cell in (cell for cell in cells(folder) if any(number in cell.claims for number in NUMBERS)):
         by_experiment.setdefault(cell.experiment, {}).setdefault(cell.case, []).append(cell)
     tables = [_table(results, experiment, by_case) for experiment, by_case in by_experiment.items()]
@@ -27,7 +27,9 @@ def table(results: Mapping[str, Mapping[str, Sequence[float]]], folder: Path = F
 
 
 def _table(
-    results: Mapping[str, Mapping[str, Sequence[float]]], experiment: str, by_case: Mapping[str, Sequence[Cell]]
+    results: Mapping[str, Mapping[str, Sequence[float]]],
+    experiment: str,
+    by_case: Mapping[str, Sequence[SimulatedCell]],
 ) -> str:
     readings = list(dict.fromkeys(cell.reading.name for of_case in by_case.values() for cell in of_case))
     lines = [f"**{_claims(experiment).title}** (`{experiment}`)", ""]

@@ -43,9 +43,9 @@ def test_nothing_is_drawn_after_a_flow_has_ended() -> None:
     made = band(stopped, (), 0, 10, 10)
     assert made.middle[:5].tolist() == [4] * 5
     assert np.isnan(made.middle[5:]).all()
-    rows = plot.rows([plot.Line("a", "#000000", made)])
+    rows = plot.rows([plot.PlotLine("a", "#000000", made)])
     assert [row["t"] for row in rows] == [0, 5]  # where it begins and where it ends
-    hints = [row["n0"] for row in plot.hover(plot.Plot("x", (0, 10), [plot.Line("a", "#000000", made)], 5))]
+    hints = [row["n0"] for row in plot.hover(plot.Plot("x", (0, 10), [plot.PlotLine("a", "#000000", made)], 5))]
     assert hints == ["4", "4", "ended"]
     assert strokes(stopped, 0, 10, 10) == [(0, 5, 4)]
     assert stopped.plus(series([1] * 10)).values.tolist() == [5] * 5 + [1] * 5

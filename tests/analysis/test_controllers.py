@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from analysis.observer.judgement import Kind
+from analysis.observer.judgement import SenderKind
 from scenarios import implementations
 from scenarios.resolve import Cell, expand
 from tests.tools.controllers.__main__ import CASES
@@ -19,7 +19,7 @@ def cells(name: str) -> list[Cell]:
 def test_the_truth_says_what_every_sender_is() -> None:
     truth = read()
     named = truth.implementations
-    assert {kind for kind, _ in (*truth.families.values(), *named.values())} == {kind.value for kind in Kind}
+    assert {kind for kind, _ in (*truth.families.values(), *named.values())} == {kind.value for kind in SenderKind}
     known = implementations.known()
     assert named.keys() | {*truth.not_judged} <= known.keys()
     assert not any(family == "QUIC" for family in truth.families)

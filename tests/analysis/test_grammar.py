@@ -268,7 +268,7 @@ def test_names_stand_apart_and_inside() -> None:
 def shown() -> plot.Plot:
     times = np.arange(0, 10, 0.01)
     lines = [
-        plot.Line(name, colour, band(Series(times, 20 + height * np.sin(times), 10), (), 0, 10, 100))
+        plot.PlotLine(name, colour, band(Series(times, 20 + height * np.sin(times), 10), (), 0, 10, 100))
         for name, colour, height in (("TCP", T[0], 15.0), ("LEDBAT", L[0], 5.0))
     ]
     marks = [plot.Mark("first loss", 4, 4, 3.5, 4.5)]

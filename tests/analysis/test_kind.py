@@ -11,7 +11,7 @@ import pytest
 from analysis.capture.columns import write_columns
 from analysis.observer import kind, limits, signals, supported
 from analysis.observer.flight import Flight
-from analysis.observer.judgement import Kind
+from analysis.observer.judgement import SenderKind
 from analysis.run import Run
 from analysis.series import NotMeasuredError
 from engine.run import execute, run_folder
@@ -55,21 +55,21 @@ captures: [sender]
 @pytest.mark.parametrize(
     ("model", "is_kind", "like"),
     [
-        (Model(), Kind.DELAY_BASED, "LEDBAT"),
-        (Model(lost=LOSSES), Kind.DELAY_BASED, "LEDBAT"),
+        (Model(), SenderKind.DELAY_BASED, "LEDBAT"),
+        (Model(lost=LOSSES), SenderKind.DELAY_BASED, "LEDBAT"),
         # a target that it never reaches, since something is lost before
-        (Model(target=0.2, lost=LOSSES), Kind.DELAY_BASED, "LEDBAT"),
+        (Model(target=0.2, lost=LOSSES), SenderKind.DELAY_BASED, "LEDBAT"),
         # nine round-trip times from loss to loss, which disturb half of them
-        (Model(one_way=0.01, target=0.1, gain=6.0, lost=SOON), Kind.DELAY_BASED, "LEDBAT"),
-        (Model(target=1e9, gain=1.0, lost=LOSSES), Kind.LOSS_BASED, "Reno"),
+        (Model(one_way=0.01, target=0.1, gain=6.0, lost=SOON), SenderKind.DELAY_BASED, "LEDBAT"),
+        (Model(target=1e9, gain=1.0, lost=LOSSES), SenderKind.LOSS_BASED, "Reno"),
         # nothing is lost, and the window grows on through 250 ms of queue
-        (Model(duration=60, target=1e9, gain=1.0), Kind.LOSS_BASED, None),
-        (Model(window_bytes=30 * PAYLOAD), Kind.WINDOW_LIMITED, None),
+        (Model(duration=60, target=1e9, gain=1.0), SenderKind.LOSS_BASED, None),
+        (Model(window_bytes=30 * PAYLOAD), SenderKind.WINDOW_LIMITED, None),
         # a window of its own, which never moves
-        (Model(gain=0.0, start_window=20.0), Kind.WINDOW_LIMITED, None),
+        (Model(gain=0.0, start_window=20.0), SenderKind.WINDOW_LIMITED, None),
     ],
 )
-def test_senders_whose_rule_is_known(tmp_path: Path, model: Model, is_kind: Kind, like: str | None) -> None:
+def test_senders_whose_rule_is_known(tmp_path: Path, model: Model, is_kind: SenderKind, like: str | None) -> None:
     judgement = kind.judge(observed(tmp_path, model))
     assert (judgement.kind, judgement.like) == (is_kind, like)
     assert judgement.confidence > 0.6
@@ -112,7 +112,7 @@ def test_an_application_that_keeps_a_rate() -> None:
     """A packet every 40 ms over a round-trip time of 100 ms: two or three are in flight, and none waits for answers."""
     sent = [(0.04 * n, n, 1000) for n in range(600)]
     judgement = kind.judge(Flight(conversation(sent, [(at + 0.1, n + 1) for at, n, _ in sent])))
-    assert judgement.kind is Kind.APPLICATION_LIMITED
+    assert judgement.kind is SenderKind.APPLICATION_LIMITED
 
 
 @pytest.mark.parametrize("last", [600, 1000])
@@ -120,7 +120,7 @@ def test_pieces_that_leave_when_answers_come(last: int) -> None:
     """Four packets every 40 ms over a round-trip time of 160 ms, after a burst: only one that is not full tells."""
     sent = [(0.04 * max(n // 4, 3), n, last if n % 4 == 3 else 1000) for n in range(2400)]
     flight = Flight(replace(conversation(sent, [(at + 0.16, n + 1) for at, n, _ in sent]), protocol="tcp"))
-    assert (kind.judge(flight).kind is Kind.APPLICATION_LIMITED) is (last == 600)
+    assert (kind.judge(flight).kind is SenderKind.APPLICATION_LIMITED) is (last == 600)
 
 
 @pytest.mark.parametrize(
@@ -158,12 +158,14 @@ def test_a_window_that_sinks_where_nothing_waits_answers_to_no_delay(dip_s: floa
 @pytest.mark.parametrize(
     ("rounds", "after", "is_kind"),
     [
-        (100, [], Kind.RATE_BASED),
-        (94, range(16, 22), Kind.RATE_BASED),  # beside others: half of the window at once
-        (80, [], Kind.DELAY_BASED),
+        (100, [], SenderKind.RATE_BASED),
+        (94, range(16, 22), SenderKind.RATE_BASED),  # beside others: half of the window at once
+        (80, [], SenderKind.DELAY_BASED),
     ],
 )
-def test_who_stops_at_four_packets_every_ten_seconds_is_bbr(rounds: int, after: Iterable[int], is_kind: Kind) -> None:
+def test_who_stops_at_four_packets_every_ten_seconds_is_bbr(
+    rounds: int, after: Iterable[int], is_kind: SenderKind
+) -> None:
     between = [(30 + n % 3, 0.1) for n in range(rounds)]
     flight = by_rounds([*between, (4, 0.1), (4, 0.1), *((n, 0.1) for n in after)] * 3 + between[:20])
     assert kind.judge(flight).kind is is_kind
@@ -182,7 +184,7 @@ def test_over_quic_neither_delay_nor_an_application_is_told(tmp_path: Path) -> N
         kind.judge(Flight(replace(seen, protocol="udp")))
     sent = [(0.5 * (n // 10) + 1e-4 * (n % 10), n, 1000) for n in range(600)]
     in_tens = conversation(sent, [(at + 0.1, n + 1) for at, n, _ in sent])
-    assert kind.judge(Flight(in_tens)).kind is Kind.APPLICATION_LIMITED
+    assert kind.judge(Flight(in_tens)).kind is SenderKind.APPLICATION_LIMITED
     with pytest.raises(NotMeasuredError, match="by the receiver's limit, which is encrypted"):
         kind.judge(Flight(replace(in_tens, protocol="udp")))
 
@@ -252,11 +254,11 @@ def test_controllers_of_the_kernel(tmp_path: Path) -> None:
         judgement = kind.judge(Run(folder).flight("it"))
         told[cell.name.removeprefix("client=")] = judgement.kind, judgement.like
     assert told == {
-        "tcp-bbr": (Kind.RATE_BASED, "BBR"),
-        "tcp-cubic": (Kind.LOSS_BASED, "CUBIC"),
-        "tcp-reno": (Kind.LOSS_BASED, "Reno"),
-        "tcp-vegas": (Kind.DELAY_BASED, "Vegas"),
-        "tcp-ledbatpp": (Kind.DELAY_BASED, "LEDBAT++"),
+        "tcp-bbr": (SenderKind.RATE_BASED, "BBR"),
+        "tcp-cubic": (SenderKind.LOSS_BASED, "CUBIC"),
+        "tcp-reno": (SenderKind.LOSS_BASED, "Reno"),
+        "tcp-vegas": (SenderKind.DELAY_BASED, "Vegas"),
+        "tcp-ledbatpp": (SenderKind.DELAY_BASED, "LEDBAT++"),
     }
 
 
@@ -270,20 +272,20 @@ def test_losses_that_cut_no_window_tell_a_measured_rate(program: Callable[[str],
     folder = run_folder(tmp_path, cell, 1)
     write_columns(folder)
     judgement = kind.judge(Run(folder).flight("it"))
-    assert (judgement.kind, judgement.like) == (Kind.RATE_BASED, "BBR")
+    assert (judgement.kind, judgement.like) == (SenderKind.RATE_BASED, "BBR")
     assert "losses left it as it was" in judgement.because[0]
 
 
 def test_the_matrix_counts_what_was_told() -> None:
-    def told(implementation: str, is_kind: Kind, is_like: str, told_kind: str, told_like: str) -> Told:
+    def told(implementation: str, is_kind: SenderKind, is_like: str, told_kind: str, told_like: str) -> Told:
         return Told(False, implementation, "run", "it", is_kind.value, is_like, told_kind, told_like, 0.9, ["a reason"])
 
     table = summary(
         [
-            told("a", Kind.LOSS_BASED, "CUBIC", "loss-based", "Reno"),
-            told("a", Kind.LOSS_BASED, "CUBIC", "loss-based", "CUBIC"),
-            told("b", Kind.DELAY_BASED, "other", "delay-based", "LEDBAT"),
-            told("b", Kind.DELAY_BASED, "other", "undecided", "other"),
+            told("a", SenderKind.LOSS_BASED, "CUBIC", "loss-based", "Reno"),
+            told("a", SenderKind.LOSS_BASED, "CUBIC", "loss-based", "CUBIC"),
+            told("b", SenderKind.DELAY_BASED, "other", "delay-based", "LEDBAT"),
+            told("b", SenderKind.DELAY_BASED, "other", "undecided", "other"),
         ]
     )
     assert (table["flows"], table["right"], table["implementations"]) == (4, 3, 2)

@@ -13,7 +13,7 @@ from analysis.errors import BadInputError
 from analysis.observer import control, datagrams, delay, limits, sizes
 from analysis.observer.conversation import Answers, Conversation, DataPackets, Samples, unwrapped
 from analysis.observer.description import described, facts
-from analysis.observer.flight import Cause, Flight
+from analysis.observer.flight import Flight, RetransmitCause
 from analysis.observer.limits import Limit
 from analysis.run import Run
 from analysis.series import NotMeasuredError
@@ -82,7 +82,11 @@ def test_losses_are_found_and_put_down_to_their_cause(tmp_path: Path) -> None:
     flight = observed(tmp_path, model)
     again = flight.retransmissions
     assert model.resent == 5
-    assert {cause: again.count(cause) for cause in Cause} == {Cause.FAST: 5, Cause.TIMEOUT: 0, Cause.MTU_PROBE: 0}
+    assert {cause: again.count(cause) for cause in RetransmitCause} == {
+        RetransmitCause.FAST: 5,
+        RetransmitCause.TIMEOUT: 0,
+        RetransmitCause.MTU_PROBE: 0,
+    }
     assert flight.packets.max() <= max(window for _, window in model.windows) + 1
 
 
@@ -116,14 +120,14 @@ def test_a_timeout_and_what_follows_it() -> None:
     sent += [(2.5, 5, 1000), (2.6, 6, 1000), (2.7, 7, 1000)]  # nothing came since 0.55 s
     acks = [(0.05 + 0.1 * n, n + 1) for n in range(5)] + [(2.55, 6), (2.65, 7), (2.75, 10)]
     flight = Flight(conversation(sent, acks))
-    assert flight.retransmissions.causes == [Cause.TIMEOUT] * 3
+    assert flight.retransmissions.causes == [RetransmitCause.TIMEOUT] * 3
     assert flight.round_trips.values == pytest.approx([0.05] * 5)  # none of packets that were sent twice (Karn)
 
 
 def test_a_lost_probe_of_the_path_is_no_congestion() -> None:
     sent = [(0.01 * n, n, 1000 if n != 20 else 1400) for n in range(30)] + [(0.36, 20, 1400)]
     acks = [(0.05 + 0.01 * n, n + 1) for n in range(20)] + [(0.05 + 0.01 * n, 20) for n in range(21, 30)] + [(0.41, 30)]
-    assert Flight(conversation(sent, acks)).retransmissions.causes == [Cause.MTU_PROBE]
+    assert Flight(conversation(sent, acks)).retransmissions.causes == [RetransmitCause.MTU_PROBE]
 
 
 def test_packets_behind_the_end_of_a_conversation_do_not_make_it_short() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from analysis.capture.columns import write_columns
-from analysis.observer.flight import Cause
+from analysis.observer.flight import RetransmitCause
 from analysis.observer.standalone import report
 from analysis.run import Run
 from engine.run import execute, run_folder
@@ -96,10 +96,10 @@ def test_losses_are_counted_as_the_sender_counts_them(runs: dict[str, Run], seed
     # each loss is repaired once; those of the last two seconds may not be yet
     assert 0 < run.drops("f").count(0, 13) <= len(again.times) <= run.drops("f").count()
     # libutp counts what answers told it was lost, and not what its timer sent again
-    assert again.count(Cause.FAST) == logged(run)["retransmitted_pkts"].max()
+    assert again.count(RetransmitCause.FAST) == logged(run)["retransmitted_pkts"].max()
     # it starts from a random number, but takes 1 for the first that it may send again at once: beyond half of the
     # numbers' circle nothing is, until they begin again
-    only = Cause.FAST if flight.conversation.sent.first[0] < 2**15 else Cause.TIMEOUT
+    only = RetransmitCause.FAST if flight.conversation.sent.first[0] < 2**15 else RetransmitCause.TIMEOUT
     assert again.count(only) == len(again.times)
 
 

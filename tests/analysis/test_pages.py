@@ -25,7 +25,7 @@ from analysis.report.cards import cards, how_known, name_of, page_of, rule
 from analysis.report.evidence import Source
 from analysis.report.first_page import SHOWN, of_result, programs, unit_tests, yielding
 from analysis.report.overview import _headline, studies
-from analysis.report.results import Result, collect, state_of, titled
+from analysis.report.results import ExperimentResult, collect, state_of, titled
 from analysis.report.strip import held_strip
 from tests.analysis import kept_results
 from tests.analysis.browser import PHONE, chromium, invalid, opened, serious
@@ -330,7 +330,7 @@ def test_settings_of_a_program_count_once() -> None:
     """The first page called 37 names implementations, of which four are libutp."""
     names = ["libutp", "libutp-beta1", "tcp-reno", "tcp-w-10220", "tcp-l", "tcp-lp", "quic-go", "removed-since"]
     flows = [{"implementation": name} for name in names]
-    result = Result("id", "title", "Fig. 1", "study", {}, {}, {}, {}, None, {"settings": [{"flows": flows}]})
+    result = ExperimentResult("id", "title", "Fig. 1", "study", {}, {}, {}, {}, None, {"settings": [{"flows": flows}]})
     assert programs([result]) == {
         "libutp": ["libutp-beta1"],
         "quic-go": [],
@@ -487,7 +487,7 @@ def test_below_a_title_of_the_reference_set_stand_the_numbers_of_these_runs() ->
     missing = {**claim, **reason, "verdict": "not testable"}
     for one, says in ((there, "measured 239"), (short, "measured 239"), (missing, "last 60 s")):
         data = {"experiment": {"result_of": ["e01"]}, "claims": [one]}
-        titled_one = Result("x", "title", "Fig. 1", "study", {}, {}, {}, {}, None, data, result="a result")
+        titled_one = ExperimentResult("x", "title", "Fig. 1", "study", {}, {}, {}, {}, None, data, result="a result")
         [(name, text)] = of_result(titled_one)
         assert name == "e01" and says in text.replace("\N{NO-BREAK SPACE}", " ")
 
@@ -498,7 +498,9 @@ def test_below_a_title_of_the_reference_set_stand_the_numbers_of_these_runs() ->
 )
 def test_one_seed_has_no_median(by_seed: dict[str, float], what: str) -> None:
     figure = {"overview": "yielding", "values": [{"label": "CUBIC: LEDBAT", "by_seed": by_seed}]}
-    shown = yielding([Result("id", "title", "Fig. 1", "study", {}, {}, {}, {}, None, {"figure": figure})], None)
+    shown = yielding(
+        [ExperimentResult("id", "title", "Fig. 1", "study", {}, {}, {}, {}, None, {"figure": figure})], None
+    )
     assert shown and shown.what == what
 
 
@@ -507,7 +509,7 @@ def test_one_seed_stands_beside_the_range_of_the_reference_set() -> None:
     data = {"figure": figure, "claims": [], "experiment": {}}
     kept = {"claims": {}, "figure": {"BBR: libutp": {"1": 0.0, "2": 43.0, "3": 17.0}}}
     there = Beside("reference set", {}, kept={"id": kept})
-    shown = yielding([Result("id", "title", "Fig. 1", "study", {}, {}, {}, {}, None, data)], there)
+    shown = yielding([ExperimentResult("id", "title", "Fig. 1", "study", {}, {}, {}, {}, None, data)], there)
     assert shown and shown.what == "One seed. In brackets: the reference set, median and range"
     assert [share and share.there for _, shares in shown.rows for share in shares] == ["17, 0 to 43"]
 

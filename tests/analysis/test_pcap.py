@@ -21,7 +21,7 @@ TIMES = [1_700_000_000_000_001_000, 1_700_000_000_999_999_000]
 RECORDS = [(TIMES[0], frame(1, 2, 3, 4, 5, 6)), (TIMES[1], frame(11, 12, 13, 14, 15, 16, length=52, tsval=17))]
 
 
-def read(tmp_path: Path, content: bytes) -> pcap.Capture:
+def read(tmp_path: Path, content: bytes) -> pcap.CapturedPackets:
     path = tmp_path / "a.pcap"
     path.write_bytes(content)
     return pcap.read(path)

@@ -12,7 +12,7 @@ from analysis.claims import registry
 from analysis.judge.rules import HOLDS, Verdict
 from analysis.reference.files import read
 from analysis.report import prose
-from analysis.report.results import LOOKS, Result, collect, states_of_findings
+from analysis.report.results import LOOKS, ExperimentResult, collect, states_of_findings
 from tests.analysis import kept_results
 
 SCENARIOS = {
@@ -34,7 +34,7 @@ ARITHMETIC = {
 
 
 @pytest.fixture(scope="module")
-def experiments(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
+def experiments(tmp_path_factory: pytest.TempPathFactory) -> list[ExperimentResult]:
     root = tmp_path_factory.mktemp("kept")
     kept_results.write(root)
     return collect(root)
@@ -57,7 +57,7 @@ def test_numbers_of_findings_are_printed_by_the_paper(study: str) -> None:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_what_a_study_concludes_agrees_with_the_verdicts(study: str, experiments: list[Result]) -> None:
+def test_what_a_study_concludes_agrees_with_the_verdicts(study: str, experiments: list[ExperimentResult]) -> None:
     about = registry.load_study(kept_results.STUDIES / study)
     states = states_of_findings(claim for result in experiments if result.study == study for claim in result.claims)
     assert about.concluded.keys() <= about.conclusions.keys()
@@ -97,7 +97,7 @@ def _exists(name: str, runs_of: str) -> bool:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_numbers_of_conclusions_are_those_of_the_reference_set(study: str, experiments: list[Result]) -> None:
+def test_numbers_of_conclusions_are_those_of_the_reference_set(study: str, experiments: list[ExperimentResult]) -> None:
     own = [result for result in experiments if result.study == study]
     known = prose.values_of(own) | ARITHMETIC
     wrong = []
@@ -111,7 +111,7 @@ def test_numbers_of_conclusions_are_those_of_the_reference_set(study: str, exper
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_numbers_of_causes_are_those_of_the_reference_set(study: str, experiments: list[Result]) -> None:
+def test_numbers_of_causes_are_those_of_the_reference_set(study: str, experiments: list[ExperimentResult]) -> None:
     """Each number is the experiment's own, one of an experiment that the cause names, or stands in their scenarios."""
     wrong = []
     for result in (result for result in experiments if result.study == study):
@@ -147,7 +147,7 @@ def test_what_no_result_shows_is_marked() -> None:
     assert "&lt;b&gt;" in text and "<code>13</code>" in text
 
 
-def test_a_cause_may_quote_the_experiments_that_it_names(experiments: list[Result]) -> None:
+def test_a_cause_may_quote_the_experiments_that_it_names(experiments: list[ExperimentResult]) -> None:
     first, other, unnamed = experiments[:3]
     cause = {"text": f"It is 0.5 ({other.id}).", "evidence": "tested"}
     assert prose.quoted_by(prose.text_of(cause), first, experiments) == [first, other]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from analysis.capture.columns import write_columns
-from analysis.observer.flight import Cause, Flight
+from analysis.observer.flight import Flight, RetransmitCause
 from analysis.run import Run
 from tests.analysis.scripted import captured
 
@@ -41,8 +41,10 @@ def flight(tmp_path: Path, text: str) -> Flight:
     return Run(folder).flight("utp")
 
 
-@pytest.mark.parametrize(("repair", "cause"), [(BY_ANSWERS, Cause.FAST), (BY_A_TIMER, Cause.TIMEOUT)])
-def test_why_a_packet_was_sent_again(tmp_path: Path, repair: str, cause: Cause) -> None:
+@pytest.mark.parametrize(
+    ("repair", "cause"), [(BY_ANSWERS, RetransmitCause.FAST), (BY_A_TIMER, RetransmitCause.TIMEOUT)]
+)
+def test_why_a_packet_was_sent_again(tmp_path: Path, repair: str, cause: RetransmitCause) -> None:
     seen = flight(tmp_path, BEGINNING + repair)
     assert seen.retransmissions.causes == [cause]
     # packets 2 and 6; the answer to 5 also acknowledges 3, which was sent twice (Karn)

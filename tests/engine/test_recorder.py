@@ -86,7 +86,10 @@ def test_many_interfaces(scenario: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("what", "less"), [("pkts", 1), ("wire_bytes", 20)])
 def test_a_capture_that_has_less_than_was_counted_fails_its_run(what: str, less: int) -> None:
-    captures = [recorder.Capture("x.pcap.gz", "x", "r1-r2", "inout"), recorder.Capture("y.pcap", "y", "r1-r2", "out")]
+    captures = [
+        recorder.RecordedTap("x.pcap.gz", "x", "r1-r2", "inout"),
+        recorder.RecordedTap("y.pcap", "y", "r1-r2", "out"),
+    ]
     counted = {"r1-r2": {"received_pkts": 2, "received_bytes": 132, "sent_pkts": 3, "sent_bytes": 4500}}
     held = {"x.pcap.gz": {"pkts": 5, "wire_bytes": 4632}, "y.pcap": {"pkts": 3, "wire_bytes": 4500}}
     recorder.check(captures, held, counted)
@@ -141,7 +144,7 @@ def test_a_kernel_that_cannot_read_what_to_record_does_not_boot(
 def test_packets_after_the_counters_were_read_do_not_count(tmp_path: Path) -> None:
     (run := tmp_path / "run").mkdir()
     stream = HEAD + _long(10**18) + _record(0, 200) + _record(5, 60) + _record(5, 1500)
-    captures = [recorder.Capture("x.pcap.gz", "x", "r1-r2", "inout")]
+    captures = [recorder.RecordedTap("x.pcap.gz", "x", "r1-r2", "inout")]
     recording = Recording(captures, 0, tmp_path / "own", 1 << 20)
     with recording.started(images.load().tools, 0) as (_, [into]):
         subprocess.run(["tee", f"/dev/fd/{into}"], input=stream, stdout=subprocess.DEVNULL, pass_fds=[into], check=True)

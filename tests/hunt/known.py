@@ -27,7 +27,7 @@ def begun(client: str, baseline: str | None, only: Sequence[str], folder: Path) 
     against = baseline or STANDARD
     others = {name for each in (place, *first) for name in each.implementations}
     folder.mkdir(parents=True, exist_ok=True)
-    runs = measure.Runs(folder, expressions(properties), measure.made_of({client, against, *others}))
+    runs = measure.MeasuredRuns(folder, expressions(properties), measure.made_of({client, against, *others}))
     scenarios = [each.scenario({}, client) for each in first]
     hunt = Hunt(place, properties, client, against, runs, 1, "tour", lambda: 0 if hunt.trials else math.inf, scenarios)
     return hunt

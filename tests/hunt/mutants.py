@@ -129,7 +129,7 @@ def differs(client: str, sound: str, folder: Path) -> bool:
     """Whether an implementation behaves otherwise than the sound one, in any of four scenarios."""
     asked = read_properties.load_all(implementations.known()[client], against_version=True)
     place = arena.read(arena.DEFAULT, client)
-    runs = measure.Runs(folder, expressions(asked), measure.made_of({client, sound, *place.implementations}))
+    runs = measure.MeasuredRuns(folder, expressions(asked), measure.made_of({client, sound, *place.implementations}))
     for point in search.batch(place, 0, POINTS, "tour"):
         both = [place.scenario(point, who) for who in (client, sound)]
         runs.request([(scenario, SEED) for scenario in both])

@@ -27,7 +27,7 @@ from analysis.judge.intervals import fraction
 from scenarios import implementations
 from testbed.hunt import arena, measure, read_properties, search
 from testbed.hunt.hunt import Hunt, Trial, expressions
-from testbed.hunt.question import Question
+from testbed.hunt.question import HuntQuestion
 from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import of_client
 
@@ -205,7 +205,7 @@ def hunted(
     everything = read_properties.load_all(implementations.known()[fault.client], against_version=True)
     asked = [prop for prop in everything if not only or prop.name in only]
     place = arena.read(arena.DEFAULT, fault.client)
-    runs = measure.Runs(folder, expressions(asked), measure.made_of(everyone | place.implementations))
+    runs = measure.MeasuredRuns(folder, expressions(asked), measure.made_of(everyone | place.implementations))
     hunt = Hunt(
         place, asked, fault.client, fault.of, runs, seed, how, lambda: math.inf if len(hunt.trials) < most else 0
     )
@@ -222,7 +222,7 @@ def _is_new(hunt: Hunt, prop: Property, trial: Trial) -> bool:
     """Whether the implementation without the fault keeps the property. Some properties have asked already."""
     if prop.of_path or prop.of_version:
         return True
-    without = Question(prop, hunt.baseline, hunt.baseline, hunt.runs)
+    without = HuntQuestion(prop, hunt.baseline, hunt.baseline, hunt.runs)
     return not without.breaking([of_client(trial.scenario, hunt.baseline)])[0]
 
 

@@ -22,8 +22,10 @@ from images.rootfs.build import EPOCH
 from tests.images.building import build_root
 
 ESCAPE = Path(__file__).with_name("escape.c")
-WITHOUT_WALLS = {"abstract socket", "double chroot", "loopback of the host", "node of a disk", "process of the host"}
-WITHOUT_WALLS |= {"root of a process of the host"}
+WITHOUT_WALLS = {
+    *("abstract socket", "double chroot", "loopback of the host", "node of a disk", "process of the host"),
+    "root of a process of the host",
+}
 """What arrives as root; others do where the host itself is no container, or without a chroot."""
 
 

@@ -24,8 +24,8 @@ from scenarios.resolve import expand
 from testbed import own_study, tables
 from testbed.cli import main
 from testbed.evaluate import judge, matrix, pages, read_criteria, scenarios
-from testbed.evaluate.judge import Cell, Result
-from testbed.evaluate.read_criteria import FILE, FOLDER, Criterion, Row
+from testbed.evaluate.judge import Result, RowAtPoint
+from testbed.evaluate.read_criteria import FILE, FOLDER, Criterion, CriterionRow
 from testbed.evaluate.tables import tables as markdown
 from testbed.shared.panel import filled, point, points_for
 from tests.analysis.browser import invalid
@@ -33,8 +33,8 @@ from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "evaluate.md").read_text()
-FLOOR = Row("floor", "it is fast", "is slow", "runs", None, "throughput()", "Mbit/s", "baseline", False, "so")
-CEILING = Row("ceiling", "it is short", "is long", "runs", None, "queue_ms", "ms", "baseline", True, "so")
+FLOOR = CriterionRow("floor", "it is fast", "is slow", "runs", None, "throughput()", "Mbit/s", "baseline", False, "so")
+CEILING = CriterionRow("ceiling", "it is short", "is long", "runs", None, "queue_ms", "ms", "baseline", True, "so")
 
 
 def test_the_page_lists_the_criteria() -> None:
@@ -141,23 +141,23 @@ AGAIN = "testbed evaluate mine"
         (FLOOR, [(3.0, NEVER), (3.0, NEVER)], judge.NOT_MET),
     ],
 )
-def test_verdicts(row: Row, pairs: list[tuple[float, float]], verdict: str) -> None:
+def test_verdicts(row: CriterionRow, pairs: list[tuple[float, float]], verdict: str) -> None:
     assert verdicts_of([with_margins([judge.margin_of(row, value, bound) for value, bound in pairs])]) == [verdict]
 
 
 @pytest.mark.parametrize(("measured", "bound"), [(NEVER, NEVER), (float("nan"), 4.0), (4.0, float("nan"))])
 @pytest.mark.parametrize("row", [FLOOR, CEILING])
-def test_no_bound_is_kept_by_what_is_no_number(row: Row, measured: float, bound: float) -> None:
+def test_no_bound_is_kept_by_what_is_no_number(row: CriterionRow, measured: float, bound: float) -> None:
     with pytest.raises(NotMeasuredError):
         judge.margin_of(row, measured, bound)
 
 
-def with_margins(margins: list[float]) -> Cell:
+def with_margins(margins: list[float]) -> RowAtPoint:
     interval, chances = judge.chances_of(margins)
-    return Cell("floor", "single", judge.OPEN, "", len(margins), 3.0, 4.0, 4.0, interval, "runs/x", "", chances)
+    return RowAtPoint("floor", "single", judge.OPEN, "", len(margins), 3.0, 4.0, 4.0, interval, "runs/x", "", chances)
 
 
-def verdicts_of(cells: list[Cell]) -> list[str]:
+def verdicts_of(cells: list[RowAtPoint]) -> list[str]:
     [of_criterion] = judge.decided([judged("text", cells)])
     return [cell.verdict for cell in of_criterion.cells]
 
@@ -275,13 +275,13 @@ def test_a_neighbour_that_never_connects_is_a_number(tmp_path: Path) -> None:
     assert found.why.endswith("; tcp gave up in 2 of 2 runs: sender exited with 1: no luck")
 
 
-def judged(level: str, cells: list[Cell]) -> Result:
+def judged(level: str, cells: list[RowAtPoint]) -> Result:
     rows_of = [FLOOR] if cells else []
     return Result(Criterion("x", "9.9", "A title", level, "Why?", rows_of, [], None), cells)
 
 
-def cell(point: str, verdict: str) -> Cell:
-    return Cell("floor", point, verdict, "3 Mbit/s", 5, 3.0, 4.0, 4.0, (-1.0, -0.5), "runs/x")
+def cell(point: str, verdict: str) -> RowAtPoint:
+    return RowAtPoint("floor", point, verdict, "3 Mbit/s", 5, 3.0, 4.0, 4.0, (-1.0, -0.5), "runs/x")
 
 
 def test_the_worst_cell_decides_and_faults_of_must_come_first() -> None:

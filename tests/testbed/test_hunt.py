@@ -25,8 +25,8 @@ from testbed.cli import main
 from testbed.gate import budgets
 from testbed.hunt import arena, command, corpus, evidence, measure, read_properties, search, shrink, survival
 from testbed.hunt.hunt import Hunt, parts
-from testbed.hunt.measure import Measured, OverBudgetError, Runs
-from testbed.hunt.question import CLEARLY, Question
+from testbed.hunt.measure import Measured, MeasuredRuns, OverBudgetError
+from testbed.hunt.question import CLEARLY, HuntQuestion
 from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import Data, name, text
 from testbed.hunt.survival import Survival
@@ -340,7 +340,7 @@ def test_numbers_as_people_write_them(number: int, unit: str, shown: str) -> Non
     assert parse(shown, unit) == number
 
 
-class Formula(Runs):
+class Formula(MeasuredRuns):
     """Runs whose numbers a formula gives."""
 
     def __init__(self, folder: Path, asked: Sequence[Property], formula: Callable[[Data, str], float]) -> None:
@@ -447,7 +447,7 @@ def test_what_an_earlier_version_does_with_any_seed_is_no_fault(other: float, is
     place = arena.read(small, "libutp")
     [point, *_] = (point for point in search.batch(place, 0, 1, "random"))
     scenario = place.scenario(point, "libutp")
-    question = Question(asked[0], "libutp", "utp-rs", runs)
+    question = HuntQuestion(asked[0], "libutp", "utp-rs", runs)
     for before, seed in question.needed(scenario, (1, 2, 3, 4)):
         runs.request([(before, seed)])
         if before["matrix"]["client"] == ["utp-rs"]:
@@ -480,7 +480,7 @@ def test_a_path_at_fault_is_no_finding(small: Path) -> None:
 def test_nothing_that_a_shrunk_scenario_has_can_be_left_out(small: Path) -> None:
     hunt = hunted(small, 2)
     [finding] = hunt.findings
-    question = Question(finding.prop, "libutp", "tcp-cubic", hunt.runs)
+    question = HuntQuestion(finding.prop, "libutp", "tcp-cubic", hunt.runs)
     assert not any(question.breaking(list(shrink.changes(finding.scenario))))
 
 
@@ -509,7 +509,7 @@ def test_nothing_beside_a_finding_breaks_a_rule(tmp_path: Path) -> None:
         known[name(scenario)] = scenario
         return 0.0
 
-    question = Question(asked, "tcp-reno", "tcp-cubic", Formula(tmp_path, [asked], breaks_always))
+    question = HuntQuestion(asked, "tcp-reno", "tcp-cubic", Formula(tmp_path, [asked], breaks_always))
     survival.survival(scenario, question)
     list(shrink.shrink(scenario, question.breaking))
     assert len(known) > 20
@@ -544,7 +544,7 @@ def test_a_search_starts_no_more_runs_than_its_budget(
     started: list[str] = []
 
     def ends(
-        _work: object, jobs: Mapping[tuple[str, int], measure.Order], _kept: object
+        _work: object, jobs: Mapping[tuple[str, int], measure.RunRequest], _kept: object
     ) -> Iterator[tuple[tuple[str, int], Measured]]:
         for key, order in jobs.items():
             started.append(order.scenario.name)
@@ -594,9 +594,9 @@ def test_a_packet_of_quic_shows_no_numbers() -> None:
 def test_numbers_of_other_images_do_not_count(tmp_path: Path) -> None:
     entry = {"scenario": "s", "seed": 1, "made_of": "these", "cpu_s": 1.0, "numbers": {"duration": 2.0}}
     (tmp_path / measure.FILE).write_text(json.dumps(entry) + "\n" + json.dumps(entry)[:20])
-    assert Runs(tmp_path, ("duration",), "these").cpu_s == 0.0
+    assert MeasuredRuns(tmp_path, ("duration",), "these").cpu_s == 0.0
     known = [
-        Runs(tmp_path, wanted, made)._known
+        MeasuredRuns(tmp_path, wanted, made)._known
         for wanted, made in ((("duration",), "these"), (("duration",), "those"), (("jain()",), "these"))
     ]
     assert [list(numbers) for numbers in known] == [[("s", 1)], [], []]
@@ -612,7 +612,7 @@ def test_runs_that_a_time_cuts_off_were_not_requested(tmp_path: Path, monkeypatc
             yield key, Measured({"duration": 2.0})
 
     monkeypatch.setattr(measure, "as_they_end", ends)
-    runs = Runs(tmp_path, ("duration",), "these", has_room=lambda _runs: len(ended) < 3)
+    runs = MeasuredRuns(tmp_path, ("duration",), "these", has_room=lambda _runs: len(ended) < 3)
     wanted: list[tuple[Data, int]] = [({"title": "a path"}, seed) for seed in range(1, 5)]
     with pytest.raises(OverBudgetError):
         runs.request(wanted)

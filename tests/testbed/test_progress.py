@@ -10,7 +10,7 @@ import pytest
 
 from common.estimate import about
 from testbed import unplanned
-from testbed.pipeline.progress import Progress
+from testbed.pipeline.progress import RunsProgress
 
 RECORDED = Path(__file__).parent / "data/quick-runs.csv"
 
@@ -27,7 +27,7 @@ def test_the_progress_tells_from_its_first_line_what_is_left(tmp_path: Path) -> 
     weights = {"x/a/seed-1": 3000.0, "x/a/seed-2": 9000.0, "y/a/seed-1": 18000.0, "y/a/seed-2": 30000.0}
     runs = {f"{tmp_path}/{name}": (weight, str(marker)) for name, weight in weights.items()}
     first, _, third, _ = runs
-    progress = Progress(runs, [str(program)], 2, 1000, {str(page): "x.html"})
+    progress = RunsProgress(runs, [str(program)], 2, 1000, {str(page): "x.html"})
     ended(first, 999, 9)  # by an earlier pipeline
     assert progress.look(1000) == ["runs 0/4, programs built 0/1, 0 %, about 3 min left"]  # 200 CPU s, and a build
     assert progress.look(1001) == []
@@ -59,7 +59,7 @@ def test_a_recorded_quick_is_estimated_within_a_factor_of_two_from_the_first_lin
         for n, (name, weight, cpu_s) in enumerate(rows)
     ]
     runs = {folder: (weight, f"{folder}.done") for folder, weight, _ in due}
-    progress, now_s = Progress(runs, [], 2, 1000), 1000.0
+    progress, now_s = RunsProgress(runs, [], 2, 1000), 1000.0
     end_s = now_s + sum(cpu_s for *_, cpu_s in due) / (2 * 0.65)
     told = [(now_s, line) for line in progress.look(now_s)]
     for folder, _, cpu_s in due:

@@ -22,7 +22,7 @@ from testbed import own_study
 from testbed.cli import main
 from testbed.gate import pictures
 from testbed.gate.bisect import is_nearer, search
-from testbed.gate.judge import BudgetResult, Judgement
+from testbed.gate.judge import BudgetResult, JudgedBudgets
 from testbed.shared.panel import filled, panel
 
 ROOT = Path(__file__).parents[2]
@@ -142,10 +142,10 @@ def test_a_number_is_near_to_that_of_one_version(number: float, good: float, bad
     assert is_nearer(number, good, bad) is nearer
 
 
-def judgement(version: str, measured: float | None, result: str) -> Judgement:
+def judgement(version: str, measured: float | None, result: str) -> JudgedBudgets:
     says = f"share = {measured}, budget < 20"
     outcome = BudgetResult("leaves", "race", "single", result, measured, 20.0, says, "", 1.0, "%")
-    return Judgement(f"mine@{version}", version, 1, [outcome])
+    return JudgedBudgets(f"mine@{version}", version, 1, [outcome])
 
 
 def test_the_page_shows_every_version(tmp_path: Path) -> None:

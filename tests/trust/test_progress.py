@@ -102,7 +102,7 @@ def test_a_script_that_starts_many_programs_goes_on(tmp_path: Path, monkeypatch:
     (tmp_path / "many.py").write_text(
         f"import subprocess\nfor _ in range(100): subprocess.run({COMPUTES}, check=True)\n"
     )
-    order = script.Order(("python3", "many.py"), tmp_path, tmp_path)
+    order = script.ScriptRun(("python3", "many.py"), tmp_path, tmp_path)
     assert script.run(order, tmp_path / "results", echo=False)["exit_status"] == 0
 
 
@@ -111,7 +111,7 @@ def test_a_script_that_starts_programs_without_end_is_ended(tmp_path: Path, monk
     monkeypatch.setattr(progress, "CREEP", 1e9)
     monkeypatch.setattr(progress, "STARTING_CPU_S", 2.0)
     (tmp_path / "many.py").write_text(f"import subprocess\nwhile True: subprocess.run({COMPUTES})\n")
-    order = script.Order(("python3", "many.py"), tmp_path, tmp_path)
+    order = script.ScriptRun(("python3", "many.py"), tmp_path, tmp_path)
     with pytest.raises(EngineError, match=r"hardly any progress for 1 s while the script ran: python3") as told:
         script.run(order, tmp_path / "results", echo=False)
     assert "this one had 512 MiB (`--memory MIB` sets more)" in str(told.value)

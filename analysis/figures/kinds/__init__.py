@@ -12,7 +12,7 @@ from analysis.documents import Fields
 from analysis.figures.style import Specification
 
 
-class Figure(Protocol):
+class FigureKind(Protocol):
     """What every kind of figure can do."""
 
     def caption(self) -> str:
@@ -25,7 +25,7 @@ class Figure(Protocol):
         """Give the Vega-Lite specification for a page of `width` pixels."""
 
 
-def make(measured: Fields, runs: Path) -> Figure:
+def make(measured: Fields, runs: Path) -> FigureKind:
     """Make the figure that an experiment declares.
 
     Raises BadInputError where it declares none, or one that cannot be drawn.
@@ -35,4 +35,4 @@ def make(measured: Fields, runs: Path) -> Figure:
     if (kind := declared.get("kind", str)) not in kinds:
         raise declared.error(declared.name("kind"), kind, f"one of {', '.join(sorted(kinds))}")
     module = import_module(f"{__name__}.{kind.replace('-', '_')}")
-    return cast(Figure, module.make(measured, runs))
+    return cast(FigureKind, module.make(measured, runs))

@@ -22,12 +22,12 @@ SYMBOLS: Final = {
 NO_VALUE: Final = "\N{EN DASH}"
 
 
-def make(measured: Fields, runs: Path) -> "Table":  # noqa: ARG001 (its numbers are the claims')
+def make(measured: Fields, runs: Path) -> "TableFigure":  # noqa: ARG001 (its numbers are the claims')
     """Make the figure of an experiment."""
-    return Table(measured.child("figure"), measured.children("claims"))
+    return TableFigure(measured.child("figure"), measured.children("claims"))
 
 
-class Table:
+class TableFigure:
     """A figure of kind `table`.
 
     Its declaration has `columns` (their heads) and `rows`, each with a `label` and, for each column, the last part of a

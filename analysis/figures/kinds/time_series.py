@@ -16,7 +16,7 @@ from analysis.errors import BadInputError
 from analysis.figures import alternative_text, panels, plot, roles, style
 from analysis.figures.bands import band, strokes
 from analysis.figures.panels import Panel
-from analysis.figures.plot import Line, Mark, Plot
+from analysis.figures.plot import Mark, Plot, PlotLine
 from analysis.figures.roles import Role
 from analysis.figures.style import Specification
 from analysis.run import Run
@@ -37,7 +37,7 @@ RoleChoice = Callable[[Sequence[Flow]], dict[str, Role]]  # gives flows their ro
 
 
 @dataclass(frozen=True)
-class Column:
+class CellSeries:
     """The runs of one cell."""
 
     cell: str
@@ -208,21 +208,21 @@ class TimeSeries:
                 )
         return made
 
-    def _lines(self, column: Column, panel: Panel) -> list[Line]:
+    def _lines(self, column: CellSeries, panel: Panel) -> list[PlotLine]:
         t0, t1 = self._interval
         shown = panel.lines(column.shown)
         named = self._roles(column)
-        lines: list[Line] = []
+        lines: list[PlotLine] = []
         for name, series in shown.items():
             if series.start < t1:
                 role = named.get(name) or _role(name)
                 others = (panel.lines(run).get(name) for run in column.runs if run is not column.shown)
                 ranges = band(series, filter(None, others) if len(shown) < MANY else (), t0, t1, FINEST)
                 each = strokes(series, t0, t1, STROKES) if panel.each else []
-                lines.append(Line(role.label, role.colour, ranges, _stroke(name, role, lines), each))
+                lines.append(PlotLine(role.label, role.colour, ranges, _stroke(name, role, lines), each))
         return lines
 
-    def _roles(self, column: Column) -> dict[str, Role]:
+    def _roles(self, column: CellSeries) -> dict[str, Role]:
         of_flows = self._named(column.shown.settings.flows)
         title = column.title if column.title not in (None, column.cell) and len(of_flows) == 1 else None
         if title and all(style.text_width(every.title or "") <= LABEL for every in self._columns):
@@ -231,12 +231,12 @@ class TimeSeries:
         return of_flows
 
 
-def _stroke(name: str, role: Role, before: Sequence[Line]) -> int:
+def _stroke(name: str, role: Role, before: Sequence[PlotLine]) -> int:
     """Choose how to draw a line: of several of one colour, such as the queues of both paths, the first through."""
     return 1 if name == panels.SUM else min(sum(line.colour == role.colour for line in before), len(plot.STROKES) - 1)
 
 
-def _tops(lines: list[list[Line]], levels: list[panels.Levels]) -> list[float]:
+def _tops(lines: list[list[PlotLine]], levels: list[panels.Levels]) -> list[float]:
     """Upper ends of the axes of one panel, by column: one for all where that flattens none."""
     tops = [plot.top_of(*pair) for pair in zip(lines, levels, strict=True)]
     return [max(tops)] * len(tops) if max(tops) <= OWN_SCALE * min(tops) else tops
@@ -284,7 +284,7 @@ def _has_line(panel: Panel, run: Run, t1: float) -> bool:
     return any(series.start < t1 for series in panel.lines(run).values())
 
 
-def _left_out(made: list[Panel], columns: list[Column]) -> list[str]:
+def _left_out(made: list[Panel], columns: list[CellSeries]) -> list[str]:
     """Say which flows have no line in which panel, and why: a panel that no flow has is not drawn at all."""
     said: dict[tuple[str, str], dict[str, None]] = {}  # by panel and reason, the flows in order
     for panel in made:
@@ -310,7 +310,7 @@ def _titles(figure: Fields) -> dict[str, str]:
     return {cell["cell"]: cell.get("title", cell["cell"]) for cell in named}
 
 
-def _columns(figure: Fields, ask: Question, drawn: list[Panel]) -> Iterator[Column]:
+def _columns(figure: Fields, ask: Question, drawn: list[Panel]) -> Iterator[CellSeries]:
     by_cell: dict[str, list[Run]] = {}
     for (cell, _), run in ask.runs.by_cell_and_seed(ask.experiment).items():
         by_cell.setdefault(cell, []).append(run)
@@ -322,7 +322,7 @@ def _columns(figure: Fields, ask: Question, drawn: list[Panel]) -> Iterator[Colu
     if not there:
         raise figure.error(figure.name("cells"), ", ".join(titles), f"at least one of {', '.join(by_cell)}")
     for cell in there:
-        yield Column(
+        yield CellSeries(
             cell, titles[cell] if len(titles) > 1 else None, by_cell[cell], representative(by_cell[cell], drawn)
         )
 
@@ -342,7 +342,7 @@ def representative(runs: list[Run], drawn: list[Panel]) -> Run:
     return runs[int(distance.argmin())]
 
 
-def _interval(figure: Fields, columns: list[Column]) -> tuple[float, float]:
+def _interval(figure: Fields, columns: list[CellSeries]) -> tuple[float, float]:
     ends = min(run.duration for column in columns for run in column.runs)
     interval = figure.maybe("interval", list)
     if interval is None:

@@ -13,7 +13,7 @@ from analysis.observer.flight import Flight
 from analysis.observer.standalone import flows, pair, tap, view
 from analysis.observer.standalone.flows import CapturedFlow
 from analysis.observer.standalone.pair import Pair
-from analysis.observer.standalone.tap import Place, Tap
+from analysis.observer.standalone.tap import TapGuess, TapPlace
 from analysis.series import Floats, NotMeasuredError
 
 BINS: Final = 200  # of a flow's time; none is shorter than ...
@@ -26,7 +26,7 @@ class FlowView:
     """A flow in one capture."""
 
     flow: CapturedFlow
-    tap: Tap
+    tap: TapGuess
     passed: Flight  # as it passed the tap
     sent: Flight | None  # as its sender saw it, if the capture tells
     why_not: str | None
@@ -74,7 +74,7 @@ def together(summaries: list[flows.Summary], logged: Sequence[FlowView] = ()) ->
         done |= members
         seen = [_flow_view(conversation) for conversation in everything if id(conversation) in members]
         # nearest to the sender first; a view that had to be worked out comes after one that was captured
-        seen.sort(key=lambda sighting: (sighting.sent is None, sighting.tap.place is not Place.SENDER))
+        seen.sort(key=lambda sighting: (sighting.sent is None, sighting.tap.place is not TapPlace.SENDER))
         own = [each for each in pairs if id(each.near) in members]
         yield Observed(f"flow-{next(names)}", seen, own)
         del seen

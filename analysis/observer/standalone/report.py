@@ -19,7 +19,7 @@ from analysis.observer.logs import files
 from analysis.observer.logs.log import Log
 from analysis.observer.standalone import captures, flows, sender_log
 from analysis.observer.standalone.observed import FlowView, Observed, bins, throughput, together
-from analysis.observer.standalone.tap import Place
+from analysis.observer.standalone.tap import TapPlace
 from analysis.series import Floats, Series
 
 FORMAT: Final = 1
@@ -117,12 +117,12 @@ def _view(seen: FlowView) -> dict[str, Any]:
         fields |= {name: {"not_observed": seen.why_not} for name in NEEDS_THE_SENDER}
         fields["facts"] = facts(seen.passed, is_senders=False)
         fields["retransmitted_pkts"] = {"for unknown causes": sum(fields["retransmitted_pkts"].values())}
-    elif seen.tap.place is not Place.SENDER:
+    elif seen.tap.place is not TapPlace.SENDER:
         remarks.append(
             "what the sender saw was worked out: data from the timestamps it carries, answers as if they came from "
             "here to the sender without waiting in a queue"
         )
-    if seen.tap.place is not Place.SENDER:
+    if seen.tap.place is not TapPlace.SENDER:
         remarks.append(ELSEWHERE)
     if seen.best.conversation.clocks_disagree:
         remarks.append(

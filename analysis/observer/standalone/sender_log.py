@@ -10,7 +10,7 @@ from analysis.observer.logs.qlog import Connection
 from analysis.observer.standalone.captures import Captured
 from analysis.observer.standalone.flows import CapturedFlow
 from analysis.observer.standalone.observed import FlowView
-from analysis.observer.standalone.tap import Place, Tap
+from analysis.observer.standalone.tap import TapGuess, TapPlace
 
 ROUND_TRIPS: Final = (
     "delays of data are those of the round trip, less what the receiver says that it waited: queues of answers count, "
@@ -44,5 +44,5 @@ def _view(captured: Captured, connection: Connection) -> FlowView:
     )
     trips = flight.round_trips.values
     because = [f"the log of {connection.program or 'the sender'} (qlog)"]
-    tap = Tap(Place.SENDER, 0.0, float(trips.min()) if len(trips) else None, because, None)
+    tap = TapGuess(TapPlace.SENDER, 0.0, float(trips.min()) if len(trips) else None, because, None)
     return FlowView(flow, tap, flight, flight, None)

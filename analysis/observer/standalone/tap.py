@@ -32,7 +32,7 @@ END: Final = 0.1  # part of the round-trip time that still counts as one end
 Half = tuple[Floats, Floats]  # instants, by the clock of where it begins, and times from there to the other end
 
 
-class Place(StrEnum):
+class TapPlace(StrEnum):
     """Where the tap seems to be."""
 
     SENDER = "sender"
@@ -42,10 +42,10 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True)
-class Tap:
+class TapGuess:
     """The place, and what speaks for it; times of the two loops in seconds, None where nothing tells."""
 
-    place: Place
+    place: TapPlace
     to_sender_s: float | None  # tap, sender, tap
     to_receiver_s: float | None
     because: list[str]
@@ -61,7 +61,7 @@ class Tap:
         }
 
 
-def locate(flow: CapturedFlow, flight: Flight) -> Tap:
+def locate(flow: CapturedFlow, flight: Flight) -> TapGuess:
     """Judge where a flow was captured; `flight` is the flow as its packets passed the tap."""
     far = float(flight.round_trips.values.min()) if len(flight.round_trips.values) else None
     near, skew = _near_of_utp(flow) if flow.transport == "utp" else _near_of_tcp(flow)
@@ -75,7 +75,7 @@ def locate(flow: CapturedFlow, flight: Flight) -> Tap:
             )
     if own:
         because.append(f"a cooked capture of the host that sent {own}")
-        place = Place.SENDER if own == "the data" else Place.RECEIVER
+        place = TapPlace.SENDER if own == "the data" else TapPlace.RECEIVER
     elif near is None or far is None:
         because.append(
             "the loop over the sender cannot be timed: no timestamps of use, nor the connection's first packets, "
@@ -88,17 +88,17 @@ def locate(flow: CapturedFlow, flight: Flight) -> Tap:
     else:
         because.append(f"{1e3 * near:.2f} ms to the sender and back, {1e3 * far:.2f} ms to the receiver and back")
         part = near / (near + far)
-        place = Place.SENDER if part < END else Place.RECEIVER if part > 1 - END else Place.BETWEEN
-    return Tap(place, near, far, because, skew)
+        place = TapPlace.SENDER if part < END else TapPlace.RECEIVER if part > 1 - END else TapPlace.BETWEEN
+    return TapGuess(place, near, far, because, skew)
 
 
-def _by_hops(data: int | None, answers: int | None) -> Place:
+def _by_hops(data: int | None, answers: int | None) -> TapPlace:
     """Where hops alone say it: one side passed routers and the other did not."""
     if data == 0 and answers:
-        return Place.SENDER
+        return TapPlace.SENDER
     if answers == 0 and data:
-        return Place.RECEIVER
-    return Place.BETWEEN if data and answers else Place.UNDECIDED
+        return TapPlace.RECEIVER
+    return TapPlace.BETWEEN if data and answers else TapPlace.UNDECIDED
 
 
 def _routers(side: pl.DataFrame) -> int | None:

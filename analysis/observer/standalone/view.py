@@ -26,7 +26,7 @@ from analysis.observer.conversation import (
     unwrapped,
 )
 from analysis.observer.standalone.flows import CapturedFlow
-from analysis.observer.standalone.tap import Place, Tap
+from analysis.observer.standalone.tap import TapGuess, TapPlace
 from analysis.series import Floats, NotMeasuredError
 
 
@@ -38,9 +38,9 @@ def at_tap(flow: CapturedFlow) -> Conversation:
     return converse(there, back, place="tap", end=end, connections=1)
 
 
-def as_sent(flow: CapturedFlow, passed: Conversation, tap: Tap) -> Conversation:
+def as_sent(flow: CapturedFlow, passed: Conversation, tap: TapGuess) -> Conversation:
     """Give the flow as its sender saw it. Raises NotMeasuredError where the packets do not tell that."""
-    if tap.place is Place.SENDER:
+    if tap.place is TapPlace.SENDER:
         return replace(passed, place=tap.place.value)
     if tap.to_sender_s is None:
         raise NotMeasuredError(

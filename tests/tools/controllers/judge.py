@@ -19,7 +19,7 @@ from typing import Any, Final
 from analysis.documents import read_yaml
 from analysis.files import write_text
 from analysis.observer import kind
-from analysis.observer.judgement import Kind
+from analysis.observer.judgement import SenderKind
 from analysis.report.rendering import TEMPLATES, pages, render, write_shared
 from analysis.run import Run
 from analysis.run_json import Flow
@@ -147,7 +147,7 @@ def _tell(folder: Path, results: Path, known: Truth) -> list[Told]:
 
 def columns() -> list[str]:
     """Every kind that a judgement names, in order."""
-    return [*(kind.value for kind in Kind), UNDECIDED]
+    return [*(kind.value for kind in SenderKind), UNDECIDED]
 
 
 def summary(part: Iterable[Told]) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def summary(part: Iterable[Told]) -> dict[str, Any]:
         "decided": sum(verdict.decided for verdict in part),
         "misleading": sum(verdict.misleading for verdict in part),
         "implementations": len({verdict.implementation for verdict in part}),
-        "counts": {row.value: {told: counts[row.value, told] for told in columns()} for row in Kind},
+        "counts": {row.value: {told: counts[row.value, told] for told in columns()} for row in SenderKind},
         "alike": {"flows": len(alike), "right": sum(verdict.told_like == verdict.is_like for verdict in alike)},
         "mean_confidence": {
             "right" if right else "wrong": round(sum(values) / len(values), 3) if values else None

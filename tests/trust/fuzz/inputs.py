@@ -25,7 +25,7 @@ from common import sums
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from exec import hand_in
-from exec.script import LIMIT_S, Order
+from exec.script import LIMIT_S, ScriptRun
 from images.cache import file_digest, tree_digest
 from scenarios import STUDY as STUDY_FILE
 from scenarios import implementations, rate_traces, scenario_files
@@ -238,14 +238,14 @@ def make_hand_ins(into: Path) -> None:
     folder.mkdir()
     (folder / "run.py").write_text("print('measured')\n")
 
-    def run(_order: Order, results: Path, **_: object) -> dict[str, Any]:
+    def run(_order: ScriptRun, results: Path, **_: object) -> dict[str, Any]:
         results.mkdir()
         (results / "stdout.txt").write_text("measured\n")
         return {"exit_status": 0, "provenance": {"commit": "0" * 40}, "digests": tree_digest(results)}
 
     vars(hand_in)["run_script"] = run
     words = ("python3", "run.py")
-    order = Order(words=words, folder=folder, beside=folder, limit_s=LIMIT_S)
+    order = ScriptRun(words=words, folder=folder, beside=folder, limit_s=LIMIT_S)
     hand_in.run(order, into / "results", into / "handed-in.zip")
     shutil.rmtree(folder)
     shutil.rmtree(into / "results")
