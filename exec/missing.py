@@ -25,7 +25,8 @@ _SECOND_PORT = re.compile(
     re.MULTILINE,
 )
 _OF_PYTHON_2 = re.compile(
-    r"^SyntaxError: (Missing parentheses in call to '|multiple exception types must be parenthesized|leading zeros in)"
+    r"^SyntaxError: (Missing parentheses in call to '|multiple exception types must be parenthesized|leading zeros in"
+    r"|(Lambda expression|Function) parameters cannot be parenthesized)"
     r"|^TabError: |^NameError: name '(raw_input|xrange|unicode|basestring|unichr|long|reduce|execfile)' is not defined"
     r"|^AttributeError: 'dict' object has no attribute '(has_key|iter\w+)'",
     re.MULTILINE,

@@ -3,6 +3,7 @@
 import ast
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from fissix.pgen2.parse import ParseError
 from fissix.pgen2.tokenize import TokenError
 from fissix.refactor import RefactoringTool, get_fixers_from_package
 
-from engine.errors import EngineError
+from engine.errors import printable
 from exec.copies import copy_of
 
 _PIPES = Path(__file__).with_name("python2_pipes.py")
@@ -22,16 +23,22 @@ _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 
 @contextmanager
 def converted(folder: Path) -> Iterator[Path]:
-    """Yield a copy of a folder, with each *.py as fissix converts it.
+    """Yield a copy of a folder, with each *.py as fissix converts it. EngineError: the folder is too large.
 
-    Raises:
-        EngineError: the folder is too large, or one file is neither Python 2 nor Python 3.
+    A file that is neither Python 2 nor Python 3 is named and stays as it is, since it may never run.
     """
     with tempfile.TemporaryDirectory(prefix="testbed-python2-") as place:
         copy = Path(place, "copy")
         copy_of(folder, copy)
         for path in sorted(copy.rglob("*.py")):
-            path.write_text(_with_text_in_pipes(_converted(path, path.relative_to(copy))))
+            try:
+                text = _converted(path, path.relative_to(copy))
+            except (ParseError, TokenError) as error:
+                what, _, _ = str(error).partition(", context=")
+                told = f"{path.relative_to(copy)}: is neither Python 2 nor Python 3, and stays as it is ({what})"
+                print(printable(told), file=sys.stderr)
+                continue
+            path.write_text(_with_text_in_pipes(text))
             shutil.copy(_PIPES, path.parent)
         yield copy
 
@@ -39,10 +46,7 @@ def converted(folder: Path) -> Iterator[Path]:
 def _converted(path: Path, name: Path) -> str:
     # Python 2 took a tab for eight columns wherever it met one
     text = _INDENTATION.sub(lambda tabs: tabs[0].expandtabs(8), path.read_text(errors="replace"))
-    try:
-        return str(_tool(_is_python_3(text)).refactor_string(f"{text}\n", str(name)))
-    except (ParseError, TokenError) as error:
-        raise EngineError(f"{name}: is neither Python 2 nor Python 3 ({error})") from None
+    return str(_tool(_is_python_3(text)).refactor_string(f"{text}\n", str(name)))
 
 
 def _with_text_in_pipes(text: str) -> str:

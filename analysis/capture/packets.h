@@ -76,11 +76,14 @@ enum {
 	PROTOCOL_UDP = 17,
 	PROTOCOL_IPV6 = 41,
 	PROTOCOL_GRE = 47,
+	PROTOCOL_AUTHENTICATION = 51,
 	PROTOCOL_ETHERNET = 97, /* RFC 3378 */
 	PROTOCOL_MPLS = 137,
 	PORT_GTP = 2152,
 	PORT_TEREDO = 3544,
 	PORT_VXLAN = 4789,
+	PORT_VXLAN_GPE = 4790,
+	PORT_VXLAN_OF_LINUX = 8472, /* unless another one is set */
 	PORT_GENEVE = 6081,
 	UDP_HEADER = 8,
 
@@ -442,10 +445,19 @@ static int tunnel(uint16_t port, const uint8_t *p, const uint8_t *end, struct pa
 	if (end - p < 8)
 		return 0;
 	switch (port) {
-	case PORT_VXLAN: /* RFC 7348 */
+	case PORT_VXLAN_OF_LINUX: /* also of others: all that RFC 7348 says is asked */
 		if (p[0] != 8 || p[1] || p[2] || p[3] || p[7])
 			return 0;
 		ethernet(p + 8, end, in);
+		return 1;
+	case PORT_VXLAN:
+	case PORT_VXLAN_GPE: /* the flag 4 says that the fourth byte has the protocol */
+		if (!(p[0] & 8) || (p[0] & 4 && (p[3] < 1 || p[3] > 3)))
+			return 0;
+		if (p[0] & 4 && p[3] != 3)
+			ip(p + 8, end, in);
+		else
+			ethernet(p + 8, end, in);
 		return 1;
 	case PORT_GENEVE: /* RFC 8926 */
 		if (p[0] >> 6 || p[7] || end - p < 8 + 4 * (p[0] & 63))
@@ -507,6 +519,10 @@ static void transport(uint8_t protocol, const uint8_t *p, const uint8_t *end, ui
 		return;
 	case PROTOCOL_GRE:
 		gre(p, end, in);
+		return;
+	case PROTOCOL_AUTHENTICATION: /* RFC 4302, which encrypts nothing */
+		if (in->layers-- > 0 && end - p >= 12 && end - p >= (p[1] + 2) * 4 && length >= (p[1] + 2u) * 4)
+			transport(p[0], p + (p[1] + 2) * 4, end, length - (p[1] + 2) * 4, in);
 		return;
 	case PROTOCOL_ETHERNET:
 		if (end - p >= 2)

@@ -187,6 +187,24 @@ def test_a_mirror_that_gives_each_packet_twice(tmp_path: Path, six: bool) -> Non
     assert captured.remarks[0].startswith("100 packets captured twice")
 
 
+@pytest.mark.parametrize(("copies", "numbered"), [(2, False), (3, False), (2, True)])
+def test_a_mirror_gives_answers_and_the_begin_of_a_connection_twice(
+    copies: int, numbered: bool, tmp_path: Path
+) -> None:
+    def packet(n: int, answer: bool) -> bytes:
+        if answer:
+            data = frame(2, 1, 4, 3, 1, n + 1, tsval=n + 7, length=52)
+        else:
+            data = frame(1, 2, 3, 4, 1448 * n, n + 1, tsval=n + 7, length=52 if not n else 1500)
+            data = data if n else data[:47] + b"\2" + data[48:]  # SYN
+        return data if numbered else over_ipv6(data)
+
+    seen = [(n / 100 + 0.04 * answer, packet(n, answer)) for n in range(100) for answer in (False, True)]
+    several = [(t + 3e-6 * copy, data) for t, data in seen for copy in range(copies)]
+    _, packets = captures.read(capture(tmp_path / "a.pcapng", sorted(several)))
+    assert len(packets) == 200
+
+
 def test_what_has_no_ports_is_named(tmp_path: Path) -> None:
     ping = TCP[:23] + b"\x01" + TCP[24:]
     capture(tmp_path / "a.pcapng", [(0.0, ping), (0.1, ping), (0.2, bytes(60))])

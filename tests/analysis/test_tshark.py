@@ -60,7 +60,8 @@ def test_the_dissection_agrees_with_tshark() -> None:
 def test_it_reads_the_same_in_tunnels(tmp_path: Path) -> None:
     """Except what version 4.0 did not read, or takes for something else."""
     path = tmp_path / "a.pcap"
-    files = [(1, [data for name, data in TUNNELS.items() if name not in ("length 0 of IPv6", "MPLS with a frame")])]
+    others = ("length 0 of IPv6", "MPLS with a frame", "VXLAN at Linux's port")
+    files = [(1, [data for name, data in TUNNELS.items() if name not in others])]
     for link, frames in [*files, *((link, [data]) for link, data in LINKS.items()), (127, [PADDED_WIFI])]:
         path.write_bytes(classic(list(enumerate(frames)), link=link))
         fields = [word for field in ("dstport", "seq_raw", "len") for word in ("-e", f"tcp.{field}")]

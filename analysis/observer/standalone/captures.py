@@ -24,6 +24,8 @@ TCP, UDP = 6, 17
 OUTGOING: Final = 2  # `direction` of Linux cooked captures
 TWICE_NS: Final = 1_000_000  # a packet that a host forwards is captured on its way in and on its way out
 MIRRORED_NS: Final = 1_000_000_000  # a numbered packet seen twice; its sender's numbers begin again after 65536 others
+MIRRORED_SHARE: Final = 0.1  # of packets with data that come twice at once, which senders hardly ever do
+BEGINS_OR_ENDS: Final = 0x07  # flags of TCP
 PROTOCOLS: Final = {
     1: "ICMP", 2: "IGMP", 4: "IP in IP", 6: "TCP", 17: "UDP", 41: "IPv6 in IP", 47: "GRE", 50: "ESP", 51: "AH",
     58: "ICMPv6", 88: "EIGRP", 89: "OSPF", 103: "PIM", 112: "VRRP", 132: "SCTP",
@@ -138,7 +140,8 @@ def _once(packets: pl.DataFrame) -> pl.DataFrame:
 
     A cooked capture has a packet that its host forwards coming in and going out, with other addresses if they are
     translated. A port that mirrors both directions of another, or several of one path, gives packets twice: they have
-    one number of IP, where their sender numbers packets, or come at nearly the same time and carry data.
+    one number of IP, where their sender numbers packets, or come at nearly the same time and carry data or begin or end
+    a connection. Where so many of the packets with data come twice, those without are no answers either.
     """
     again = packets["digest"].is_duplicated() & (packets["digest"] != 0)
     if not again.any():
@@ -149,10 +152,22 @@ def _once(packets: pl.DataFrame) -> pl.DataFrame:
     apart, of_ends = pl.col("time_ns") - before.over(same), pl.col("time_ns") - before.over(*same, *ends)
     is_numbered = (pl.col("ip_id") > 0) | (pl.col("utp_header_bytes") > 0)  # uTP's own clock is in the digest
     forwarded = turned.over(same) & (apart <= TWICE_NS)
-    mirrored = (is_numbered & (of_ends <= MIRRORED_NS)) | ((pl.col("payload_bytes") > 0) & (of_ends <= TWICE_NS))
+    has_data = pl.col("payload_bytes") > 0
+    at_once = (has_data | ((pl.col("flags") & BEGINS_OR_ENDS) > 0)) & (of_ends <= TWICE_NS)
+    mirrored = (is_numbered & (of_ends <= MIRRORED_NS)) | at_once
     # other datagrams may say the same twice
-    twice = forwarded | (mirrored & ((pl.col("proto") == TCP) | (pl.col("utp_header_bytes") > 0)))
-    some = packets.filter(again).select(twice.fill_null(False)).to_series()
+    told_apart = (pl.col("proto") == TCP) | (pl.col("utp_header_bytes") > 0)
+    twice = forwarded | (mirrored & told_apart)
+    candidates = packets.filter(again)
+    if _share_of_data(candidates.filter(twice.fill_null(False)), packets) >= MIRRORED_SHARE:
+        twice |= (of_ends <= TWICE_NS) & told_apart
+    some = candidates.select(twice.fill_null(False)).to_series()
     out = again.to_numpy().copy()
     out[out] = some.to_numpy()
     return packets.filter(pl.Series(~out))
+
+
+def _share_of_data(twice: pl.DataFrame, of: pl.DataFrame) -> float:
+    """How many of the packets with data that their senders do not number are among those that came twice."""
+    data, those = (table.filter((pl.col("payload_bytes") > 0) & (pl.col("ip_id") == 0)) for table in (of, twice))
+    return len(those) / max(len(data) - len(those), 1)
