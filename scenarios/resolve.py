@@ -107,7 +107,7 @@ def expand(scenario: Path, size: str) -> list[Cell]:
 class Outline(NamedTuple):
     """What a claims file may name of a cell: its flows, and instants up to its end."""
 
-    flows: list[str]
+    flows: dict[str, str | None]  # by name, the implementation where the flow names one for both sides
     duration_s: float
 
 
@@ -125,7 +125,8 @@ def outlines(scenario: Path) -> dict[str, Outline]:
         if wrong := schema.problems(load.document(scenario, node), rules):
             raise ScenarioError(wrong)
         data = load.document(scenario, variation.repeated(node)).data
-        flows = [flow["name"] for flow in data["flows"]]
+        ran = {flow["name"]: flow.get("implementation") for flow in data["flows"]}
+        flows = {name: of_both if isinstance(of_both, str) else None for name, of_both in ran.items()}
         named[_named(values)] = Outline(flows, parse(data["duration"], "time") / 1e9)
     return named
 

@@ -16,6 +16,7 @@ from analysis.claims import syntax
 from analysis.run import Run
 from analysis.series import Instants, Series
 from analysis.words import properties, words
+from scenarios import implementations
 from scenarios.errors import choices
 
 NUMBER: Final = "a number"
@@ -39,6 +40,8 @@ _RANGES: Final = {
     "step": (0.001, math.inf, "0.001 s or more"),
     "gap": (0.0, math.inf, "0 s or more"),
 }
+# words that a flow answers whose implementation has this parameter
+_ASKS: Final[Mapping[str, str]] = MappingProxyType({"call_mos": "rate"})
 _PLAIN: Final[Mapping[str, str]] = MappingProxyType(
     {name: TRUTH if name in ("all", "any") else NUMBER for name in syntax.PLAIN - {syntax.NEVER}}
 )
@@ -48,6 +51,7 @@ _PLAIN: Final[Mapping[str, str]] = MappingProxyType(
 class Scope:
     """What an expression may name: defined words, and where known the flows of its runs and all cells.
 
+    Each flow has the implementations that it runs in these cells; None stands for one that is not known.
     No instant of its runs is after `ends_s`. `others` are words whose meaning is not known here; they may be anything,
     and take any arguments. Without a cell of its own, an expression has the words of a run only behind `cell(...)` or
     `run(...)`.
@@ -55,7 +59,7 @@ class Scope:
 
     definitions: Mapping[str, str] = field(default_factory=dict)
     others: Collection[str] = ()
-    flows: Collection[str] | None = None
+    flows: Mapping[str, Collection[str | None]] | None = None
     cells: Collection[str] | None = None
     has_cell: bool = True
     ends_s: float = math.inf
@@ -215,7 +219,7 @@ class _Kinds:
         if self._is_own(node.func):
             for parameter, text in zip(bound, texts, strict=True):
                 if parameter == "flow":
-                    self._flow(text)
+                    self._flow(name, text)
                 elif parameter in _INSTANTS:
                     self._instant(f"{name}: {parameter}", text)
         return _given(function)
@@ -233,10 +237,22 @@ class _Kinds:
         if isinstance(value, int | float) and value > self._scope.ends_s:
             raise ValueError(f"{name}: {value:g} s is after the end of the run, {self._scope.ends_s:g} s")
 
-    def _flow(self, text: ast.expr) -> None:
+    def _flow(self, word: str, text: ast.expr) -> None:
         flows = self._scope.flows
-        if flows is not None and isinstance(text, ast.Constant) and text.value not in flows:
-            raise ValueError(f"there is no flow {text.value!r}; its flows are {choices(list(flows), text.value)}")
+        if flows is None or not isinstance(text, ast.Constant):
+            return
+        if text.value not in flows:
+            raise ValueError(f"there is no flow {text.value!r}; its flows are {choices(list(flows), str(text.value))}")
+        parameter, ran = _ASKS.get(word), {*flows[str(text.value)]}
+        if parameter is None:
+            return
+        known = implementations.known()
+        able = {name for name, about in known.items() if parameter in about.get("parameters", {})}
+        if ran <= known.keys() - able:
+            found = ", ".join(sorted(map(str, ran)))
+            raise ValueError(
+                f"{word}: found {text.value!r}, a flow of {found}, without a {parameter}; {choices(sorted(able))}"
+            )
 
     def _elsewhere(self, name: str, node: ast.Call) -> str:
         first = node.args[0] if node.args else None

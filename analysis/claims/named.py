@@ -41,7 +41,8 @@ def problems(experiment: Experiment, study: Study, cells_of: FindCells) -> Itera
             continue  # a word is checked where it is used
         entry = _around(experiment, path)
         own = [cells[entry["cell"]]] if entry.get("cell") in cells else list(cells.values())
-        flows = dict.fromkeys(name for cell in own for name in cell.flows)
+        names = dict.fromkeys(name for cell in own for name in cell.flows)
+        flows = {name: {cell.flows[name] for cell in own if name in cell.flows} for name in names}
         ends_s = max(cell.duration_s for cell in cells.values() if "cell" not in entry or cell in own)
         # a figure of kind curves, and lines of a panel, are drawn for each cell
         has_cell = bool({"cell", "cells"} & entry.keys()) or set(cells) == {syntax.SINGLE} or path[0] == "figure"

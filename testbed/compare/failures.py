@@ -21,8 +21,9 @@ _MOST_NAMED: Final = 2  # clients in a title
 class FailedRun:
     """A run without numbers: its cell and seed, who failed, what became of it in a word and in full, and its folder.
 
-    Who failed is the client, or the implementation that the run's failing flow takes from its cell. `is_result`: the
-    run came to its end, and only the client did not, so that the same run gives the same again.
+    Who failed is the client, the implementation that the run's failing flow takes from its cell, or a neighbour that is
+    the same in all cells. `is_result`: the run came to its end, and only the client did not, so that the same run gives
+    the same again.
     """
 
     cell: str
@@ -56,6 +57,7 @@ def told(failed: Iterable[FailedRun], ran: Collection[Collection[str]]) -> str:
         wrong = sum(counted.total() for counted in verbs.values())
         return f"{wrong} of {plural(len(ran), 'run')} of {len(verbs)} implementations failed"
     amounts = Counter(name for names in ran for name in names)
+    amounts.update({name: len(ran) for name in verbs.keys() - amounts.keys()})  # a neighbour is in each run
     return "; ".join(
         f"{client} {' and '.join(f'{verb} in {count}' for verb, count in counted.most_common())} of "
         f"{plural(amounts[client], 'run')}"
@@ -81,8 +83,9 @@ def _of(runs: Runs, experiment: str) -> Iterable[FailedRun]:
     for failure in runs.failed(experiment):
         folder = _folder(experiment, failure.cell, f"{FAILED}seed-{failure.seed}")
         who, verb = _client_of(failure.cell), _FAILED
-        if failure.implementation in took_part(failure.cell):
-            who, verb = failure.implementation, verb_of(failure.kind)
+        if failure.implementation:
+            ran, verb = failure.implementation, verb_of(failure.kind)
+            who = ran if ran in took_part(failure.cell) else f"the neighbour {ran}"
         yield FailedRun(failure.cell, failure.seed, who, verb, failure.why, folder)
 
 

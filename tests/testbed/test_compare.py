@@ -314,10 +314,10 @@ def test_a_run_that_another_flow_fails_is_told_by_that_flow(tmp_path: Path) -> N
     [failed] = failures.of(tmp_path, {"each": "each.yaml"}).values()
     assert [(run.client, run.verb, run.says, run.is_result) for run in failed] == [
         ("two", "died", f"flow rival died: {said['rival']}", False),
-        ("one", "failed", f"flow tcp gave up: {said['tcp']}", False),
+        ("the neighbour tcp-cubic", "gave up", f"flow tcp gave up: {said['tcp']}", False),
     ]
     ran = [failures.took_part(cell) for cell in ("client=one,rival=two", "client=one,rival=two", "case=a,client=two")]
-    assert failures.told(failed, ran) == "two died in 1 of 3 runs; one failed in 1 of 2 runs"
+    assert failures.told(failed, ran) == "two died in 1 of 3 runs; the neighbour tcp-cubic gave up in 1 of 3 runs"
 
 
 def test_what_fails_leaves_the_rest(tmp_path: Path) -> None:
