@@ -1,6 +1,7 @@
 """run.json: what a run has to do, every value resolved."""
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -56,6 +57,7 @@ class Settings:
     flows: tuple[Flow, ...]
     both_sides: bool  # whether each host is at both taps, sender and receiver
     rate_steps: tuple[tuple[float, int], ...]  # (instant, new bottleneck rate in bit/s), in order
+    path_steps: Mapping[str, tuple[tuple[float, float], ...]]  # (instant, ms) of delays and jitter that change, by name
     changes_s: tuple[float, ...]  # instants of all changes of the path
     backward_changes: bool  # whether an event changes the delay of the reverse path
     backward_rate_bps: int | None  # of the reverse path; None: unlimited
@@ -96,6 +98,7 @@ def load(folder: Path) -> Settings:
         flows=tuple(_flow(flow, document) for flow in document.children("flows")),
         both_sides=(document.maybe("network", dict) or {}).get("everyone", False),
         rate_steps=_rate_steps(document, "bottleneck"),
+        path_steps=dict(_path_steps(document)),
         changes_s=tuple(sorted(event.get("at_ns", int) / NS for event in document.children("events"))),
         backward_changes=any(
             event.child(field).data.get("backward_ns") is not None
@@ -125,6 +128,22 @@ def _rate_steps(document: Fields, bottleneck: str) -> tuple[tuple[float, int], .
             if event.data.get("on") == bottleneck and event.data.get("rate_bps") is not None
         )
     )
+
+
+def _path_steps(document: Fields) -> Iterator[tuple[str, tuple[tuple[float, float], ...]]]:
+    """Give the delays and the jitter of the path, each way, that its events change: from the start on, in ms."""
+    events = sorted(document.children("events"), key=lambda event: event.get("at_ns", int))
+    for what in ("delay", "jitter"):
+        first = document.maybe(what, dict) or {}
+        for direction in ("forward", "backward"):
+            name = f"{direction}_ns"
+            steps = [
+                (event.get("at_ns", int) / NS, to)
+                for event in events
+                if (to := (event.maybe(what, dict) or {}).get(name)) is not None
+            ]
+            if steps:
+                yield f"{direction} {what}", tuple((at, to / 1e6) for at, to in [(0.0, first.get(name) or 0), *steps])
 
 
 def _flow(flow: Fields, document: Fields) -> Flow:

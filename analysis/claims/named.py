@@ -94,7 +94,8 @@ def _cells(experiment: Experiment) -> Iterator[tuple[FieldPath, str]]:
     lists |= {("figure", name): figure[name] for name in ("cells", "values") if isinstance(figure.get(name), list)}
     for path, entries in lists.items():
         for index, entry in enumerate(entries):
-            if isinstance(entry, dict) and isinstance(entry.get("cell"), str):
+            is_own = isinstance(entry, dict) and "runs_of" not in entry
+            if is_own and isinstance(entry.get("cell"), str):
                 yield (*path, index, "cell"), entry["cell"]
 
 

@@ -78,6 +78,7 @@ def _planned(study: Study, experiment: Experiment, known: dict[str, Experiment])
             {known[name].runs_of for name in needs}
             | {seen.runs_of for seen in looked_at.values()}
             | {reading.runs_of for seen in looked_at.values() for reading in seen.readings}
+            | {name for _, name, _ in experiment.drawn_beside()}
         ),
         "kunit": any(claim.kunit for seen in looked_at.values() for claim in seen.claims),
         "decides": not study.findings or any(decides(claim.data) for claim in experiment.claims),
@@ -113,6 +114,11 @@ def _problems(
             if reading.runs_of not in simulated:
                 path = ("readings", index, "runs_of")
                 yield document.problem(path, f"found {reading.runs_of!r}", choices(simulated, reading.runs_of))
+        for entry, name, cell in experiment.drawn_beside():
+            if name not in simulated:
+                yield document.problem((*entry, "runs_of"), f"found {name!r}", choices(simulated, name))
+            elif (there := cells_of(name)) is not None and cell not in there:
+                yield document.problem((*entry, "cell"), f"found {cell!r}", choices(list(there), cell))
         for index, claim in enumerate(experiment.claims):
             if claim.same_as:
                 other_claim = known.get(claim.same_as.partition("/")[0])

@@ -128,6 +128,13 @@ class Experiment:
         yield from (text for claim in self.claims for text in (claim.measure, claim.holds) if text)
         yield from _of_figure(self.figure)
 
+    def drawn_beside(self) -> Iterator[tuple[FieldPath, str, str]]:
+        """Yield the experiment and the cell of each entry of the figure's `cells` that is of another experiment."""
+        declared = self.figure.get("cells")
+        for index, entry in enumerate(declared if isinstance(declared, list) else []):
+            if isinstance(entry, dict) and "runs_of" in entry:
+                yield ("figure", "cells", index), str(entry["runs_of"]), str(entry.get("cell", SINGLE))
+
 
 @dataclass(frozen=True)
 class Study:

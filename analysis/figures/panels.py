@@ -14,6 +14,7 @@ from analysis.series import NotMeasuredError, Series
 
 SUM: Final = "sum"
 CAPACITY: Final = "capacity"
+OF_PATH: Final = ("delay", "jitter")  # how the names of a path's lines end
 QUEUE: Final = "queue"
 Lines = dict[str, Series]
 Levels = list[tuple[str, float]]
@@ -95,6 +96,11 @@ def _named(step_s: float) -> dict[str, Panel]:
             _targets_ms,
         ),
         "rtt-ms": _by_flow("smoothed RTT [ms]", "round-trip time, smoothed by the sender", Run.srtt_ms),
+        "path": Panel(
+            "path [ms]",
+            "delay of the path, and how much it is spread at random, where the scenario changes it",
+            _path,
+        ),
     }
 
 
@@ -140,6 +146,14 @@ def _rates(run: Run, step_s: float) -> Lines:
     """Give the rate of each flow, above the capacity where that changes."""
     rates = _each(run, lambda flow: _rate(run, flow, step_s))
     return {CAPACITY: run.capacity_bps.scaled(1e-6), **rates} if run.settings.rate_steps else rates
+
+
+def _path(run: Run) -> Lines:
+    lines: Lines = {}
+    for name, changes in run.settings.path_steps.items():
+        times, values = np.array(changes, float).T
+        lines[name] = Series(times, values, run.ends_s)
+    return lines
 
 
 def _windows(run: Run) -> Lines:

@@ -20,7 +20,7 @@ from analysis.figures import svg as svg_module
 from analysis.figures.draw import draw as draw_figures
 from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.scatter import Scatter
-from analysis.figures.kinds.table import _with_deviation
+from analysis.figures.kinds.table import TableFigure, _with_deviation
 from analysis.figures.kinds.values_by_seed import ValuesBySeed
 from analysis.figures.svg import plain as plain_svg
 from analysis.runs import Runs
@@ -147,6 +147,37 @@ def test_cells_in_one_plot_beside_what_the_paper_prints(runs: Path, tmp_path: Pa
     )
 
 
+def test_a_panel_of_the_path_has_what_the_scenario_changes_of_it(tmp_path: Path) -> None:
+    made = plain()
+    made.cell = "buffer=20p"
+    events = [
+        {"at_ns": 4 * 10**9, "on": "path", "delay": {"forward_ns": 40 * 10**6}},
+        {"at_ns": 6 * 10**9, "on": "path", "delay": {"forward_ns": 60 * 10**6}, "jitter": {"backward_ns": 10**7}},
+    ]
+    made.changes = {"delay": {"forward_ns": 20 * 10**6, "backward_ns": 5 * 10**6}, "events": events}
+    folder = write(tmp_path, made)
+    assert main(["columns", str(folder)]) == 0
+    (run,) = Runs(tmp_path).by_cell_and_seed("made-by-hand").values()
+    assert dict(run.settings.path_steps) == {
+        "forward delay": ((0.0, 20.0), (4.0, 40.0), (6.0, 60.0)),
+        "backward jitter": ((0.0, 0.0), (6.0, 10.0)),
+    }
+    assert draw(tmp_path, tmp_path, {"kind": "time-series", "panels": ["path", "queue"]}) == 0
+    assert ">forward delay<" in svg_of(tmp_path) and ">path [ms]<" in svg_of(tmp_path).lower()
+
+
+def test_a_figure_has_cells_of_other_experiments_beside_its_own(tmp_path: Path) -> None:
+    for name, cell in (("made-by-hand", "buffer=20p"), ("another", "single")):
+        made = plain()
+        made.experiment, made.cell = name, cell
+        assert main(["columns", str(write(tmp_path, made))]) == 0
+    cells = [{"cell": "buffer=20p", "title": "upper"}, {"runs_of": "another", "cell": "single", "title": "lower"}]
+    marks = [{"at": 2, "text": "of the upper one"}]
+    assert draw(tmp_path, tmp_path, {"kind": "time-series", "panels": ["queue"], "cells": cells, "marks": marks}) == 0
+    svg = svg_of(tmp_path)
+    assert svg.count(">upper<") == svg.count(">lower<") == svg.count(">of the upper one<") == 1
+
+
 def test_each_value_that_occurs_is_a_stroke(runs: Path, tmp_path: Path) -> None:
     own = {"axis": "window", "lines": {"window": "cwnd('tcp')"}, "each": True}
     assert draw(runs, tmp_path, {"kind": "time-series", "panels": [own], "cells": ["buffer=20p"]}) == 0
@@ -268,6 +299,16 @@ def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_pa
     for text in ("B = 20", ">0.90<", "0.2 ±0 ✓", "0.2 ±0 ✗"):
         assert text in svg
     assert "B = 40: other 0.90, measured 0.2 ±0, not reproduced." in told_of(tmp_path)
+
+
+def test_a_table_may_have_intervals_as_the_paper_prints_them() -> None:
+    claim = {"id": "x/e01", "paper": "790.5", "interval": "30.2", "verdict": "near", "unit": "kbps"}
+    measured = {"measured": {"mean": 670.4, "std": 150.0, "seeds": 20}, "measured_interval": [600.4, 740.4]}
+    figure = {"columns": ["a"], "rows": [{"label": "r", "claims": ["e01"]}], "intervals": True}
+    file = Path("x.yaml")
+    drawn = TableFigure(Fields(file, figure), [Fields(file, claim | measured)])
+    assert "R: a 790.5 ±30.2, measured 670 ±70, near." in drawn.alternative()
+    assert "± half of the 95 % interval" in drawn.caption()
 
 
 @pytest.mark.parametrize(
@@ -481,7 +522,7 @@ def test_what_never_happens_is_told_in_figures_of_numbers(runs: Path, tmp_path: 
         ({"kind": "pie"}, "figure.kind: found 'pie'; allowed: time-series, curves, table, values-by-seed"),
         (
             {"kind": "time-series", "panels": ["wind"]},
-            "rate, window, in-flight, queue, queue-ms, waited-ms, estimate-ms, rtt-ms (did you mean window?)",
+            "rate, window, in-flight, queue, queue-ms, waited-ms, estimate-ms, rtt-ms, path (did you mean window?)",
         ),
         (
             {"kind": "time-series", "panels": ["rate"], "cells": ["x"]},

@@ -31,11 +31,13 @@ class TableFigure:
     """A figure of kind `table`.
 
     Its declaration has `columns` (their heads) and `rows`, each with a `label` and, for each column, the last part of a
-    claim's id, or null for an empty field.
+    claim's id, or null for an empty field. With `intervals: true` both values stand with the half width of their 95 %
+    interval, in place of the deviation of the seeds.
     """
 
     def __init__(self, figure: Fields, claims: list[Fields]) -> None:
         by_name = {claim.get("id", str).rpartition("/")[2]: claim.data for claim in claims}
+        self._has_intervals = figure.maybe("intervals", bool) or False
         self._columns = [str(column) for column in figure.get("columns", list)]
         self._rows: list[tuple[str, list[dict[str, Any] | None]]] = []
         for row in figure.children("rows"):
@@ -53,7 +55,8 @@ class TableFigure:
         """Say what the reader has to know to read the table."""
         of_claims = [(claim or {}).get("measured") or {} for _, claims in self._rows for claim in claims]
         is_one = max((measured.get("seeds", 0) for measured in of_claims), default=0) < 2
-        below = "what one seed has, " if is_one else "the mean over the seeds, ± their standard deviation, "
+        spread = "± half of the 95 % interval" if self._has_intervals else "± their standard deviation"
+        below = "what one seed has, " if is_one else f"the mean over the seeds, {spread}, "
         text = f"In each field, above: the paper's value; below: {below}"
         text += f"marked as reproduced ✓, near ≈, undecided ○, not reproduced ✗, not judged {NO_VALUE}."
         if any(claim and "legible" in claim for _, claims in self._rows for claim in claims):
@@ -67,7 +70,7 @@ class TableFigure:
             (
                 label.replace("\n", ", "),
                 [
-                    (column, f"{claim.get('paper', NO_VALUE)}, {_text(claim)}")
+                    (column, f"{self._paper(claim)}, {self._text(claim)}")
                     for column, claim in zip(columns, claims, strict=True)
                     if claim
                 ],
@@ -100,7 +103,7 @@ class TableFigure:
                     texts.append({"x": 0, "y": y + 10 + 16 * line, "text": part, "colour": style.INK, "align": "left"})
                 for index, claim in enumerate(claims[first : first + beside]):
                     if claim is not None:
-                        texts += _field(claim, labels + each * (index + 1) - 8, y)
+                        texts += self._field(claim, labels + each * (index + 1) - 8, y)
                 y += ROW
             y += 12
         between: Specification = {
@@ -109,6 +112,24 @@ class TableFigure:
             "encoding": {"x2": {"field": "x2"}},
         }
         return pixels.specification(width, y, [between], texts, {"fontSize": 11.5})
+
+    def _paper(self, claim: dict[str, Any]) -> str:
+        """Write the paper's value, with its interval where the table has these."""
+        text = str(claim.get("paper", NO_VALUE))
+        return f"{text} ±{claim['interval']}" if self._has_intervals and "interval" in claim else text
+
+    def _text(self, claim: dict[str, Any]) -> str:
+        number = _measured(claim, self._has_intervals)
+        return f"measured {number}, {claim['verdict']}" if number else str(claim["verdict"])
+
+    def _field(self, claim: dict[str, Any], right: float, y: float) -> list[dict[str, Any]]:
+        paper = self._paper(claim) + "?" * ("legible" in claim)
+        below = f"{_measured(claim, self._has_intervals)} {SYMBOLS[claim['verdict']]}".strip()
+        common = {"x": right, "align": "right"}
+        return [
+            {**common, "y": y + 10, "text": paper, "colour": style.INK},
+            {**common, "y": y + 26, "text": below, "colour": style.VERDICTS[claim["verdict"]]},
+        ]
 
 
 def _with_deviation(mean: float, std: float) -> str:
@@ -133,26 +154,13 @@ def _short(number: float) -> str:
     return f"{number:.0f}" if abs(number) >= 1000 else f"{number:.3g}"
 
 
-def _measured(claim: dict[str, Any]) -> str:
+def _measured(claim: dict[str, Any], has_intervals: bool) -> str:
     measured = claim.get("measured")
     if not measured or measured["mean"] is None:
         return ""
     std = measured["std"]
     if claim.get("statistic") == "std":
         return NO_VALUE if std is None else _short(std)
+    if has_intervals and (interval := claim.get("measured_interval")):
+        return f"{measured['mean']:.0f} ±{(interval[1] - interval[0]) / 2:.0f}"
     return _short(measured["mean"]) if std is None else _with_deviation(measured["mean"], std)
-
-
-def _text(claim: dict[str, Any]) -> str:
-    number = _measured(claim)
-    return f"measured {number}, {claim['verdict']}" if number else str(claim["verdict"])
-
-
-def _field(claim: dict[str, Any], right: float, y: float) -> list[dict[str, Any]]:
-    paper = claim.get("paper", NO_VALUE) + ("?" if "legible" in claim else "")
-    below = f"{_measured(claim)} {SYMBOLS[claim['verdict']]}".strip()
-    common = {"x": right, "align": "right"}
-    return [
-        {**common, "y": y + 10, "text": paper, "colour": style.INK},
-        {**common, "y": y + 26, "text": below, "colour": style.VERDICTS[claim["verdict"]]},
-    ]

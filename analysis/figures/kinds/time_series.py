@@ -1,7 +1,7 @@
 """Time series: panels (rate, window, queue, delay) one below the other, cells side by side."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from analysis.claims.question import Question
+from analysis.claims.syntax import SINGLE
 from analysis.documents import Fields
 from analysis.errors import BadInputError
 from analysis.figures import alternative_text, panels, plot, roles, style
@@ -40,7 +41,7 @@ RoleChoice = Callable[[Sequence[Flow]], dict[str, Role]]  # gives flows their ro
 class CellSeries:
     """The runs of one cell."""
 
-    cell: str
+    cell: str  # after the experiment, if that is another
     title: str | None
     runs: list[Run]
     shown: Run  # the one whose medians are drawn
@@ -57,13 +58,15 @@ class TimeSeries:
     """A figure of kind `time-series`.
 
     Its declaration has `panels` (names of `panels.py`, or expressions), and may have the `interval` [s, s] (default:
-    the whole run), `cells` (default: all), `step` (s, of rates) and `marks`, instants that the paper's text names.
+    the whole run), `cells` (default: all; with `runs_of` one of another experiment, for a figure of several panels),
+    `step` (s, of rates) and `marks`, instants that the paper's text names, in the cells of the experiment itself.
     `heights` are values that the paper prints, by their claims, on the axis of the first panel. With `together: true`
     the lines of all cells lie in one plot.
     """
 
     def __init__(self, figure: Fields, ask: Question, claims: list[Fields], named: RoleChoice = roles.of_flows) -> None:
         self._named = named
+        self._experiment = ask.experiment
         step_s = figure.maybe("step", float) or 1.0
         declared = [panels.panel(fields, figure, step_s, ask) for fields in figure.get("panels", list)]
         made = [_kept(panel) for panel in declared]
@@ -185,6 +188,8 @@ class TimeSeries:
         made: list[list[Plot]] = [[] for _ in self._columns]
         marks = [
             [mark for mark in self._marks if mark.cell in (None, column.cell) or len(self._columns) == 1]
+            if column.shown.settings.experiment == self._experiment
+            else []
             for column in self._columns
         ]
         for index, panel in enumerate(self._panels):
@@ -244,7 +249,8 @@ def _tops(lines: list[list[PlotLine]], levels: list[panels.Levels]) -> list[floa
 
 def _role(name: str) -> Role:
     """Give the role of a line that is no flow's."""
-    return Role(name, style.SOFT) if name in (panels.SUM, panels.CAPACITY) else Role(name, roles.colour("queue"))
+    of_path = name in (panels.SUM, panels.CAPACITY) or name.endswith(panels.OF_PATH)
+    return Role(name, style.SOFT) if of_path else Role(name, roles.colour("queue"))
 
 
 def _beside(cells: int) -> int:
@@ -305,15 +311,28 @@ def _kept(panel: Panel) -> Panel:
 
 def _titles(figure: Fields) -> dict[str, str]:
     """Give the cells that a figure names, each with its title."""
+    return {_key(cell): cell.get("title", cell["cell"]) for cell in _declared(figure)}
+
+
+def _declared(figure: Fields) -> list[dict[str, str]]:
     declared = figure.maybe("cells", list) or []
-    named: list[dict[str, str]] = [cell if isinstance(cell, dict) else {"cell": cell} for cell in declared]
-    return {cell["cell"]: cell.get("title", cell["cell"]) for cell in named}
+    return [{"cell": SINGLE, **cell} if isinstance(cell, dict) else {"cell": cell} for cell in declared]
+
+
+def _key(cell: Mapping[str, str]) -> str:
+    """Name a cell of a figure: by its experiment, too, where that is another."""
+    return " ".join(filter(None, (cell.get("runs_of"), cell["cell"])))
 
 
 def _columns(figure: Fields, ask: Question, drawn: list[Panel]) -> Iterator[CellSeries]:
     by_cell: dict[str, list[Run]] = {}
     for (cell, _), run in ask.runs.by_cell_and_seed(ask.experiment).items():
         by_cell.setdefault(cell, []).append(run)
+    for beside in _declared(figure):
+        if "runs_of" in beside:
+            runs = ask.runs.by_cell_and_seed(beside["runs_of"]).items()
+            if of_cell := [run for (cell, _), run in runs if cell == beside["cell"]]:
+                by_cell[_key(beside)] = of_cell
     if not by_cell:
         raise BadInputError(f"no run of {ask.experiment} succeeded")
     titles = _titles(figure) or {cell: cell for cell in by_cell}
