@@ -61,14 +61,17 @@ class Control:
         return self.target_ms is not None and self.target_ms.low > BEYOND * self.longest_ms
 
 
-def infer(flight: Flight, limited: LimitIntervals) -> Control:
-    """Fit the line. Raises NotMeasuredError when there are no delays or too few rounds for it."""
+def infer(flight: Flight, limited: LimitIntervals, by: Limit = Limit.CONGESTION_WINDOW) -> Control:
+    """Fit the line to the window by which rounds are limited: the sender's own, or the one that its receiver allows.
+
+    Raises NotMeasuredError when there are no delays or too few rounds for it.
+    """
     if not len(flight.conversation.forward.values):
         raise NotMeasuredError("the packets carry no timestamps that tell a one-way delay")
-    growth, waited_ms, _ = growth_by_delay(flight, limited)
+    growth, waited_ms, _ = growth_by_delay(flight, limited, by)
     if len(growth) < FEWEST_ROUNDS:
         raise NotMeasuredError(
-            f"only {len(growth)} round-trip times were limited by the congestion window alone; "
+            f"only {len(growth)} round-trip times were limited by the {by.replace('-', ' ')} alone; "
             f"at least {FEWEST_ROUNDS} are needed"
         )
     weights = _huber(waited_ms, growth)
@@ -84,7 +87,9 @@ def infer(flight: Flight, limited: LimitIntervals) -> Control:
     return Control(len(growth), longest, falls, target, _estimate(gain, falling[:, 0]))
 
 
-def growth_by_delay(flight: Flight, limited: LimitIntervals) -> tuple[Floats, Floats, Floats]:
+def growth_by_delay(
+    flight: Flight, limited: LimitIntervals, by: Limit = Limit.CONGESTION_WINDOW
+) -> tuple[Floats, Floats, Floats]:
     """Growth of the window from each good round to the next, packets, and the mean queuing delay in both, ms.
 
     And the packets of the first round that waited in the queue.
@@ -94,6 +99,8 @@ def growth_by_delay(flight: Flight, limited: LimitIntervals) -> tuple[Floats, Fl
     if len(edges) < 4:
         raise NotMeasuredError("the flow lasted for less than three round-trip times")
     windows = flight.windows
+    if by is Limit.RECEIVE_WINDOW:
+        windows = flight.receive_window.sampled(edges[1:]) / flight.full_bytes
     sums = np.append(0.0, np.cumsum(queuing.values))
     at = np.searchsorted(queuing.times, edges, side="left")
     samples = at[2:] - at[:-2]
@@ -101,7 +108,7 @@ def growth_by_delay(flight: Flight, limited: LimitIntervals) -> tuple[Floats, Fl
     growth = np.diff(windows)
     again = np.searchsorted(flight.retransmissions.times, edges, side="left")
     limit = limited.at((edges[:-1] + edges[1:]) / 2)
-    free = np.array([reason is Limit.CONGESTION_WINDOW for reason in limit])
+    free = np.array([reason is by for reason in limit])
     good = (samples > 0) & free[:-1] & free[1:] & (again[2:] == again[:-2])
     good &= np.minimum(windows[:-1], windows[1:]) > SMALLEST_WINDOW_PKTS
     good &= growth <= np.maximum(3, windows[:-1] / 4)  # faster is slow start

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.observer import control, delay, kind, limits, sizes
+from analysis.observer import control, delay, kind, limits, policer, sizes
 from analysis.observer.control import FEWEST_ROUNDS
 from analysis.observer.conversation import FEWEST_PKTS, Conversation, Samples
 from analysis.observer.flight import Flight, RetransmitCause
@@ -129,6 +129,8 @@ def facts(flight: Flight, *, is_senders: bool = True) -> list[str]:
     said.append(
         f"{again:,} of {plural(len(seen.sent.times), 'packet')} sent again" if again else "no packet was sent again"
     )
+    if is_senders and (found := policer.find(flight)):
+        said.append(policer.says(found))
     if (each := _answers_per_data_pkt(flight) or 0.0) >= MANY_ANSWERS:
         said.append(f"{three_digits(each)} answers for each packet of data")
     trips = 1e3 * flight.round_trips.values

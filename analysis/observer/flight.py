@@ -140,6 +140,11 @@ class Flight:
         first = np.searchsorted(self.bytes.times, self.rounds, side="left")
         return np.maximum.reduceat(np.append(self.bytes.values, 0), first)[:-1] / self.full_bytes
 
+    @property
+    def lost(self) -> Bools:
+        """Of each packet, by its first transmission, whether it was sent again."""
+        return self._again > 0
+
     def acknowledged_at(self, packet: int) -> float:
         """Instant at which a packet, by its order, had been acknowledged; infinity when never."""
         index = int(np.searchsorted(self._done, packet, side="right"))

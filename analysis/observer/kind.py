@@ -28,8 +28,8 @@ from typing import Final
 
 import numpy as np
 
-from analysis.observer import limits
-from analysis.observer.control import FEWEST_ROUNDS
+from analysis.observer import limits, policer
+from analysis.observer.control import BEYOND, FEWEST_ROUNDS
 from analysis.observer.flight import Flight
 from analysis.observer.judgement import SenderJudgement, SenderKind
 from analysis.observer.limits import Limit
@@ -38,6 +38,7 @@ from analysis.observer.signals import (
     CUT,
     LEAST_TARGET_MS,
     LONGEST_TARGET_MS,
+    RENO_PKTS,
     SLOWEST_GROWTH,
     STOPPED_PKTS,
     Signals,
@@ -47,11 +48,17 @@ from analysis.series import NotMeasuredError
 from common.counts import plural
 
 FEWEST_DECLINES: Final = 5  # that tell of delay even where losses come early
+FEWEST_STOPS: Final = 2  # of LEDBAT++; one may be a timeout that nobody saw
+MOST_RESTLESS: Final = 1 / 20  # of the rounds; LEDBAT comes to rest at its target, CDG backs off by chance all the time
 FEWEST_LOSSES: Final = 5  # that tell that a controller does not answer them
 MOSTLY_UNANSWERED: Final = 0.7  # confidence; of losses in a row, libutp answers one, and left 66 % alone
 FEWEST_PULSES: Final = 3  # BBR's later versions wait up to 63 rounds; no delay-based sender has had more than one
 SURELY: Final = 0.9  # part of the fits in which growth falls with delay; fewer is a growth that does not heed it
-CUBIC_CUT: Final = (0.6, 0.85)  # what CUBIC's losses leave of a window, 0.7, with what it grew while it learned of them
+CUBIC_CUT: Final = (
+    0.66,
+    0.78,
+)  # of a window, that CUBIC's losses leave: 0.7, and what it grew before it learned of them
+RENO_CUT: Final = (0.4, 0.6)  # Reno's, a half; Westwood's leave what the path holds, Tahoe's nothing
 VEGAS_PKTS: Final = (1.5, 6.5)  # what Vegas keeps waiting, its alpha of 2 to its beta of 4, and those just being sent
 LEDBATPP_TARGET_MS: Final = 60  # draft-irtf-iccrg-ledbat-plus-plus; beyond it, it does not grow
 FEWEST_SHAPES: Final = 3  # stretches; one of a few rounds may fit anything
@@ -113,11 +120,28 @@ def _held_back(seen: Signals) -> SenderJudgement | None:
                 raise NotMeasuredError(
                     f"{says} in {share:.0%} of the time, or by the receiver's limit, which is encrypted"
                 )
-            return SenderJudgement(kind, _laplace(share * number, number), [f"{says} in {share:.0%} of the time"])
+            because = [f"{says} in {share:.0%} of the time"]
+            like = None
+            if kind is SenderKind.WINDOW_LIMITED and (target := _receivers_target(seen)):
+                because.append(
+                    f"that window follows the delay, and stands still at {target:.0f} ms: a receiver's own control"
+                )
+                like = "rLEDBAT"
+            return SenderJudgement(kind, _laplace(share * number, number), because, like)
     return None
 
 
+def _receivers_target(seen: Signals) -> float | None:
+    """Return the queuing delay, ms, at which the window stands still that a receiver allows, if it follows delay."""
+    fit = seen.allowed
+    if fit is None or fit.target_ms is None or fit.extrapolated or fit.target_ms.value < LEAST_TARGET_MS:
+        return None
+    return fit.target_ms.value
+
+
 def _by_rounds(seen: Signals) -> SenderJudgement:
+    if found := policer.find(seen.flight):
+        raise NotMeasuredError(f"{policer.says(found)}: what the sender would do at a longer delay does not show")
     probed, blocks = seen.probing
     if seen.probes:
         because = [f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds"]
@@ -180,6 +204,12 @@ def _delay_based(seen: Signals) -> SenderJudgement | None:
             because.append(f"its window stands still at {fit.target_ms.value:.0f} ms of queuing delay")
             for_it += blocks
         elif seen.cuts and fit.target_ms.low < FURTHEST * max(LONGEST_TARGET_MS, fit.longest_ms):
+            if fit.target_ms.low > LONGEST_TARGET_MS and not seen.declines and not seen.is_utp:
+                raise NotMeasuredError(
+                    f"losses cut its window, and between them it grows more slowly as the delay grows, yet would stand "
+                    f"still at {fit.target_ms.value:.0f} ms only: a controller that answers to both, such as Illinois, "
+                    "looks like this, and so do others where a target is longer than the queue"
+                )
             # a window may stand still for what is lost
             because.append("between losses, its window grows more slowly as the delay grows")
             against, by_delay = seen.votes
@@ -198,6 +228,9 @@ def _delay_based(seen: Signals) -> SenderJudgement | None:
         raise NotMeasuredError(f"{'; '.join(because)}: over QUIC, BBR's later versions look like this, too")
     if for_it == len(seen.declines) == 1:
         raise NotMeasuredError(f"{because[0]}, which may be chance")
+    few = seen.cuts and 0 < len(seen.declines) < FEWEST_DECLINES
+    if few and not seen.settled and not (fit and fit.target_ms and fit.target_ms.value < NEAR_LONGEST * fit.longest_ms):
+        raise NotMeasuredError(f"{'; '.join(because)}, yet losses cut it, too: YeAH, which answers to both, does so")
     return SenderJudgement(SenderKind.DELAY_BASED, _laplace(for_it, for_it + against), because, _like_of_delay(seen))
 
 
@@ -246,7 +279,7 @@ def _loss_based(seen: Signals) -> SenderJudgement:
     if CUBIC_CUT[0] <= float(np.median(cuts)) <= CUBIC_CUT[1]:
         like = "CUBIC"
         because.append(f"a loss leaves {np.median(cuts):.0%} of the window")
-    elif float(np.median(cuts)) < CUBIC_CUT[0]:
+    elif RENO_CUT[0] <= float(np.median(cuts)) <= RENO_CUT[1] and seen.growth <= RENO_PKTS:
         like = "Reno"
     # cuts say little, as they are everybody's: growth that does not heed the delay has to bear the judgement, too
     for_it = len(heedless) // FEWEST_BEYOND + by_shape
@@ -254,13 +287,16 @@ def _loss_based(seen: Signals) -> SenderJudgement:
     return SenderJudgement(SenderKind.LOSS_BASED, confidence, because, like)
 
 
-def _like_of_delay(seen: Signals) -> str:
-    """LEDBAT++ by its stops, Vegas by the two to four packets that it keeps waiting, otherwise LEDBAT."""
-    if sum(seen.windows[i] <= STOPPED_PKTS for i in seen.declines) >= 2:
+def _like_of_delay(seen: Signals) -> str | None:
+    """LEDBAT++ by its stops, LEDBAT by a target that was met, Vegas by the few packets that it keeps waiting."""
+    if seen.full_stops >= FEWEST_STOPS:
         return "LEDBAT++"
     fit = seen.control
-    has_target = fit is not None and fit.target_ms is not None and fit.target_ms.value >= LEAST_TARGET_MS
-    return "Vegas" if VEGAS_PKTS[0] <= seen.standing_pkts <= VEGAS_PKTS[1] and not has_target else "LEDBAT"
+    if fit is not None and fit.target_ms is not None and fit.target_ms.value >= LEAST_TARGET_MS:
+        is_met = seen.is_utp or fit.target_ms.value <= BEYOND * fit.longest_ms
+        is_restless = len(seen.declines) > MOST_RESTLESS * len(seen.windows)
+        return "LEDBAT" if is_met and not is_restless else None
+    return "Vegas" if VEGAS_PKTS[0] <= seen.standing_pkts <= VEGAS_PKTS[1] else None
 
 
 def _laplace(for_it: float, of: float) -> float:

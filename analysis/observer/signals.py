@@ -61,6 +61,11 @@ class Signals:
         except NotMeasuredError:
             self.control = None
 
+    @property
+    def is_utp(self) -> bool:
+        """Whether it speaks uTP, of which only controllers like LEDBAT are known; TCP has all others, too."""
+        return self.flight.conversation.protocol == "utp"
+
     @cached_property
     def held_by(self) -> list[Limit]:
         """What limited the rounds whose window could have been smaller; with few of these, all the time."""
@@ -223,6 +228,38 @@ class Signals:
         return len(at) if len(at) >= FEWEST_BBR_STOPS and regular else 0
 
     @cached_property
+    def full_stops(self) -> int:
+        """How often the window sank to LEDBAT++'s two packets without a loss, and was soon as it had been.
+
+        Beside others, the window of any controller that answers to delay may become so small; it then grows slowly.
+        """
+        stops = 0
+        for at in self.declines:
+            before = self.windows[max(0, at - PULSE_ROUNDS) : at].max(initial=0.0)
+            later = self.windows[at + 1 : at + 1 + 2 * STOP_ROUNDS].max(initial=0.0)
+            is_stop = self.windows[at] <= STOPPED_PKTS and before >= 2 * STOPPED_PKTS
+            stops += bool(is_stop and later >= AS_IT_WAS * before)
+        return stops
+
+    @cached_property
+    def growth(self) -> float:
+        """Packets by which the window grows in a round between losses, in the middle of such stretches; 0 without."""
+        slopes = [
+            float(self.windows[behind - 1] - self.windows[first]) / (behind - 1 - first)
+            for first, behind in self.clean
+            if first > 0 and behind - first >= SHORTEST_STRETCH
+        ]
+        return float(np.median(slopes)) if slopes else 0.0
+
+    @cached_property
+    def allowed(self) -> Control | None:
+        """How the window that the receiver allows answers to delay; None where that cannot be told."""
+        try:
+            return control.infer(self.flight, self.limited, Limit.RECEIVE_WINDOW)
+        except NotMeasuredError:
+            return None
+
+    @cached_property
     def settled(self) -> int:
         """Rounds for which the window stood still, though nothing but delay can have held it; 0 if there are none.
 
@@ -235,7 +272,7 @@ class Signals:
             windows = self.windows[first:behind]
             stood = len(windows) // 2
             low, high = np.percentile(windows[-stood:], [5, 95]) if stood >= FEWEST_ROUNDS else (0.0, np.inf)
-            if high - low >= max(STEADY_PKTS, STEADY * high):
+            if high - low >= max(STEADY_PKTS, STEADY * high) or high <= STOPPED_PKTS:  # a window has a smallest size
                 continue
             if self.edges[behind] - self.edges[first] < 3 * cubic_s(high):
                 continue

@@ -10,6 +10,7 @@ import pytest
 
 from analysis.capture.columns import write_columns
 from analysis.observer import kind, limits, signals, supported
+from analysis.observer.description import facts
 from analysis.observer.flight import Flight
 from analysis.observer.judgement import SenderKind
 from analysis.run import Run
@@ -19,6 +20,7 @@ from scenarios.resolve import expand
 from tests.analysis.synthetic import vouch
 from tests.analysis.test_observer import conversation, observed
 from tests.analysis.utp_model import PAYLOAD, Model
+from tests.tools.controllers.__main__ import CASES
 from tests.tools.controllers.judge import Told, summary, write
 
 LOSSES = tuple(range(400, 9000, 700))
@@ -260,6 +262,34 @@ def test_controllers_of_the_kernel(tmp_path: Path) -> None:
         "tcp-vegas": (SenderKind.DELAY_BASED, "Vegas"),
         "tcp-ledbatpp": (SenderKind.DELAY_BASED, "LEDBAT++"),
     }
+
+
+@pytest.mark.parametrize(
+    ("point", "told"),
+    [
+        ("case=one-product,client=tcp-illinois", "a controller that answers to both, such as Illinois"),
+        ("case=one-product,client=tcp-htcp", (SenderKind.LOSS_BASED, None)),
+        ("case=one-product,client=tcp-rledbat", (SenderKind.WINDOW_LIMITED, "rLEDBAT")),
+        ("case=deep,client=tcp-cdg", (SenderKind.DELAY_BASED, None)),
+        ("case=four,client=tcp-vegas", (SenderKind.DELAY_BASED, "Vegas")),
+        ("case=policer,client=tcp-westwood", "a policer lets 3.8 Mbit/s of payload pass"),
+    ],
+)
+def test_controls_that_are_called_by_no_other_name(
+    tmp_path: Path, point: str, told: str | tuple[SenderKind, str]
+) -> None:
+    [cell] = [cell for cell in expand(CASES / "derived-hybrids.yaml", "complete") if cell.name == point]
+    execute(cell, 1, tmp_path)
+    folder = run_folder(tmp_path, cell, 1)
+    write_columns(folder)
+    flight = Run(folder).seen_flight("it")
+    if isinstance(told, str):
+        with pytest.raises(NotMeasuredError, match=told):
+            kind.judge(flight)
+    else:
+        judgement = kind.judge(flight)
+        assert (judgement.kind, judgement.like) == told
+    assert any("a policer lets 3.8 Mbit/s" in fact for fact in facts(flight)) is ("policer" in point)
 
 
 def test_losses_that_cut_no_window_tell_a_measured_rate(program: Callable[[str], None], tmp_path: Path) -> None:

@@ -24,6 +24,12 @@ CONTROLS: Final[Sequence[tuple[str, dict[str, str]]]] = (
     *(("ngtcp2", {"control": control}) for control in ("reno", "cubic")),
     ("quic-go", {}),
 )
+FURTHER: Final[Sequence[tuple[str, dict[str, str]]]] = tuple(
+    (f"tcp-{name}", {})
+    for name in ("bic", "cdg", "dctcp", "htcp", "illinois", "nv", "westwood", "yeah", "4cp", "lp", "rledbat")
+)
+"""The rest of the guest's controls, which sets have from this seed on; earlier ones are drawn as they were."""
+FURTHER_FROM: Final = 10
 QUEUES: Final = ("fifo", "fifo", "fifo", "fifo", "bfifo", "codel", "fq_codel", "pie", "fq_pie", "cake")
 NEIGHBOURS: Final[tuple[dict[str, Any], ...]] = (
     {"implementation": "udp-cbr", "params": {"rate": "64kbit"}},
@@ -43,7 +49,8 @@ NEIGHBOURS: Final[tuple[dict[str, Any], ...]] = (
 def drawn(seed: int) -> str:
     """Return the scenario with a case for each network, the same for the same seed."""
     random = Random(seed)  # noqa: S311  # nothing to guess
-    controls = [CONTROLS[number % len(CONTROLS)] for number in range(NETWORKS)]
+    known = CONTROLS if seed < FURTHER_FROM else (*CONTROLS, *FURTHER)
+    controls = [known[number % len(known)] for number in range(NETWORKS)]
     random.shuffle(controls)
     cases = {f"network-{number}": _network(random, *control) for number, control in enumerate(controls, 1)}
     first = next(iter(cases.values()))
