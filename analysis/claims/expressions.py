@@ -79,10 +79,13 @@ _ARITHMETIC: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
 }
 
 
-def problem(expression: str, defined: Collection[str]) -> str | None:
-    """Say what is wrong with an expression, as far as that shows without a run. It may use the words `defined`."""
+def problem(expression: str, defined: Collection[str], wanted: str | None = None) -> str | None:
+    """Say what is wrong with an expression, as far as that shows without a run.
+
+    It may use the words `defined`; `wanted` is the kind that it must have as a whole.
+    """
     wrong = syntax.problem(expression, KNOWN.union(defined), ALL_ATTRIBUTES)
-    return wrong or kinds.problem(expression, kinds.Scope(others=defined))
+    return wrong or kinds.problem(expression, kinds.Scope(others=defined), wanted)
 
 
 def evaluate(expression: str, vocabulary: Vocabulary) -> Any:

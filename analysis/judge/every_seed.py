@@ -35,7 +35,7 @@ def decide(statement: Statement, runs: Sequence[Run], number: Callable[[str, Run
     kept = True
     for run in runs:
         try:
-            measured, *limits = (number(text, run) for text in (statement.measure, *statement.limits))
+            measured, *limits = (number(text, run) for text in statement.expressions)
             of_run = list(zip(statement.bounds, limits, strict=True))
             kept &= all(statement.keeps(bound, measured, limit) for bound, limit in of_run)
         except NotMeasuredError as error:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from analysis.judge.verdict import exit_status
 from analysis.watchdog import LIMIT_S, ended_after
 from common.counts import plural
 from engine.errors import EngineError
@@ -39,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Evaluate a control; return 0, or 1 when runs failed.
+    """Evaluate a control; return 1 when a criterion does not hold, else 2 when one is open, else 0.
 
     Everything is kept in the folder --into/<the control>; a second call continues there. --into/index.html has all
     controls evaluated there.
@@ -87,7 +88,7 @@ def main(options: argparse.Namespace) -> int:
     print(pages.summary(judged, client, baseline, options.seeds, page))
     if failed:
         print(f"{plural(failed, 'run')} failed; the next call tries again.", file=sys.stderr)
-    return int(failed > 0)
+    return exit_status([of_criterion.verdict for of_criterion in judged if of_criterion.cells])
 
 
 def _chosen(names: list[str]) -> list[Criterion]:

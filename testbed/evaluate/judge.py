@@ -8,29 +8,24 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from analysis.claims.comparisons import compare
 from analysis.claims.of_run import number
 from analysis.documents import read_yaml
-from analysis.judge.false_discoveries import largest_believed
-from analysis.judge.intervals import Interval, standard_deviation, student_above
-from analysis.judge.intervals import mean as interval_of_mean
-from analysis.judge.rules import EPSILON
+from analysis.judge import interval
+from analysis.judge.interval import Chances
+from analysis.judge.intervals import Interval
+from analysis.judge.statement import Statement
+from analysis.judge.verdict import Verdict, worst
 from analysis.run import Run
 from analysis.run_json import Flow
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits, with_unit
 from common.counts import plural
-from testbed.evaluate.read_criteria import BASELINE, Criterion, CriterionRow
+from testbed.evaluate.read_criteria import ALONE, BASELINE, Criterion, references_of
 from testbed.pool import pool
 from testbed.shared.panel import CLIENT, in_order, point
 
 STUDY: Final = "evaluate"
-MET, NOT_MET, OPEN, NOT_MEASURED, LEFT_OUT = "met", "not met", "open", "not measured", "left out"
-SIGNS: Final = {NOT_MET: "✗", OPEN: "○", NOT_MEASURED: "?", MET: "✓", LEFT_OUT: "·"}
-"""The verdicts, from worst to best. What is not known at one point is not met: all points have to say so."""
-FALSE_DISCOVERIES: Final = 0.05
-"""Of all cells of a page that are called not met, so many lie on their bound, on average; of those called met, too."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +36,13 @@ class RowAtPoint:
     `margin` is the 95 % interval of the mean distance to the bound, seed by seed, positive where it is kept; None
     with one seed, and where a number is not finite. `chances` are those of distances so far outside and so far inside,
     for a control on its bound; None where one seed says nothing. `placebo` is the verdict on the placebo in this cell.
-    `ended` says how the control died or gave up, if it did: then the cell is not met, or not measured.
+    `ended` says how the control died or gave up, if it did: then the row does not hold, or cannot be tested. Where
+    nothing would break the bound, the cell does not count.
     """
 
     row: str
     point: str
-    verdict: str
+    verdict: Verdict
     why: str
     seeds: int
     measured: float | None
@@ -55,8 +51,9 @@ class RowAtPoint:
     margin: Interval | None
     run: str
     ended: str = ""
-    chances: tuple[float, float] | None = None
-    placebo: str = ""
+    chances: Chances | None = None
+    placebo: Verdict | None = None
+    counts: bool = True
 
 
 @dataclass(frozen=True)
@@ -67,30 +64,25 @@ class Result:
     cells: list[RowAtPoint]
 
     @property
-    def verdict(self) -> str:
-        """The worst verdict of the cells; NOT_MEASURED, too, for a criterion of which a part is not measured."""
-        verdict = worst([cell.verdict for cell in self.cells])
-        return NOT_MEASURED if verdict == MET and self.criterion.not_measured else verdict
+    def verdict(self) -> Verdict:
+        """The worst verdict of the cells; what is not measured in part cannot be tested as a whole."""
+        verdict = worst(cell.verdict for cell in self.cells if cell.counts)
+        return Verdict.UNTESTABLE if verdict == Verdict.HOLDS and self.criterion.not_measured else verdict
 
-    def verdict_of(self, row: CriterionRow) -> str:
+    def verdict_of(self, row: Statement) -> Verdict:
         """The worst verdict of a row's cells."""
-        return worst([cell.verdict for cell in self.of(row)])
+        return worst(cell.verdict for cell in self.of(row) if cell.counts)
 
-    def of(self, row: CriterionRow) -> list[RowAtPoint]:
+    def of(self, row: Statement) -> list[RowAtPoint]:
         """Return the cells of a row."""
         return [cell for cell in self.cells if cell.row == row.id]
-
-
-def worst(verdicts: Sequence[str]) -> str:
-    """Return the worst of some verdicts."""
-    return next((verdict for verdict in SIGNS if verdict in verdicts), NOT_MEASURED)
 
 
 def judge(criteria: Sequence[Criterion], folder: Path, client: str, baseline: str, placebo: str | None) -> list[Result]:
     """Judge a control in all criteria by the runs below a folder, several criteria at a time.
 
-    A cell is not met where the false discovery rate of all cells allows that, and the placebo, which differs from the
-    baseline in nothing that anybody would notice, does not miss its bound, too.
+    A row does not hold in a cell where the false discovery rate of all cells allows that, and the placebo, which
+    differs from the baseline in nothing that anybody would notice, does not miss its bound, too.
     """
     with pool() as processes:
         cells = processes.map(partial(cells_of, folder=folder, client=client, baseline=baseline), criteria)
@@ -102,25 +94,17 @@ def judge(criteria: Sequence[Criterion], folder: Path, client: str, baseline: st
 
 
 def decided(judged: Sequence[Result]) -> list[Result]:
-    """Decide all cells of a page together (see `FALSE_DISCOVERIES`)."""
-    chances = [cell.chances for of_criterion in judged for cell in of_criterion.cells if cell.chances]
-    outside, inside = (
-        (largest_believed(column, FALSE_DISCOVERIES) for column in zip(*chances, strict=True))
-        if chances
-        else (0.0, 0.0)
-    )
+    """Decide all cells of a page together."""
+    verdicts = iter(interval.decide([cell.chances for each in judged for cell in each.cells if cell.chances]))
 
-    def verdict(cell: RowAtPoint) -> str:
+    def of_cell(cell: RowAtPoint) -> RowAtPoint:
         if cell.chances is None:
-            return cell.verdict
-        if cell.chances[0] <= outside:
-            return NOT_MET
+            return cell
+        verdict = next(verdicts)
         # who sends nothing harms nobody
-        return (
-            (NOT_MEASURED if cell.ended else MET) if cell.chances[1] <= inside else NOT_MEASURED if cell.ended else OPEN
-        )
+        return replace(cell, verdict=Verdict.UNTESTABLE if cell.ended and verdict != Verdict.FAILS else verdict)
 
-    return [Result(each.criterion, [replace(cell, verdict=verdict(cell)) for cell in each.cells]) for each in judged]
+    return [Result(each.criterion, list(map(of_cell, each.cells))) for each in judged]
 
 
 def beside_placebo(own: Sequence[Result], placebos: Sequence[Result]) -> list[Result]:
@@ -128,9 +112,9 @@ def beside_placebo(own: Sequence[Result], placebos: Sequence[Result]) -> list[Re
 
     def beside(cell: RowAtPoint, placebo: RowAtPoint) -> RowAtPoint:
         cell = replace(cell, placebo=placebo.verdict)
-        if not cell.verdict == placebo.verdict == NOT_MET:
+        if not cell.verdict == placebo.verdict == Verdict.FAILS:
             return cell
-        return replace(cell, verdict=OPEN, why=f"{cell.why}; the placebo misses it, too: {placebo.why}")
+        return replace(cell, verdict=Verdict.OPEN, why=f"{cell.why}; the placebo misses it, too: {placebo.why}")
 
     return [
         Result(one.criterion, [beside(*pair) for pair in zip(one.cells, other.cells, strict=True)])
@@ -148,12 +132,12 @@ def cells_of(criterion: Criterion, folder: Path, client: str, baseline: str) -> 
         scenario = read_yaml(folder / "studies" / STUDY / f"{criterion.id}-{row.scenario}.yaml")
         experiment = scenario.get("experiment", str)
         sides = _sides(runs, experiment, client, baseline)
-        for word in row.references:
+        for word in references_of(row):
             for (cell, seed), run in runs.by_cell_and_seed(f"{experiment}-{word}").items():
                 if cell in sides:
                     sides[cell].references.setdefault(seed, {})[word] = run
         for name in in_order(scenario, list(sides)):
-            if row.points is None or name in row.points:
+            if row.is_about(name):
                 cells.append(_cell(row, name, sides[name], folder))
     return cells
 
@@ -193,7 +177,7 @@ def chaotic(judged: Sequence[Result]) -> set[str]:
         f"{of_criterion.criterion.id}-{row.scenario}.yaml"
         for of_criterion in judged
         for row in of_criterion.criterion.rows
-        if any(cell.placebo == OPEN for cell in of_criterion.of(row))
+        if any(cell.placebo == Verdict.OPEN for cell in of_criterion.of(row))
     }
 
 
@@ -204,36 +188,38 @@ def count_failed(folder: Path) -> int:
     return sum(len(Runs(folder / "runs").failed(experiment)) for experiment in experiments)
 
 
-def _cell(row: CriterionRow, name: str, sides: Sides, folder: Path) -> RowAtPoint:
+def _cell(row: Statement, name: str, sides: Sides, folder: Path) -> RowAtPoint:
     """Judge a row at one point."""
     own = [sides.own[seed] for seed in sides.own.keys() & sides.beside.keys()]
     run, ended = (str(own[0].folder.relative_to(folder)), _ended(own)) if own else ("", "")
     if sides.failures or not own:
         why = f"a run failed: {sides.failures[0]}" if sides.failures else "there is no finished run of both"
-        return RowAtPoint(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run)
+        return RowAtPoint(row.id, name, Verdict.OPEN, why, len(own), None, None, None, None, run)
     numbers: list[Numbers] = []
     margins: list[float] = []
     for seed in sorted(sides.own.keys() & sides.beside.keys()):
         try:
             of_seed = _numbers(row, sides.own[seed], sides.beside[seed], sides.references.get(seed, {}))
-            margins.append(margin_of(row, of_seed.measured, of_seed.bound))
+            margins.append(interval.margin_of(row, of_seed.measured, of_seed.bound))
         except NotMeasuredError as error:
             why = f"seed {seed}: {error}"
-            return RowAtPoint(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
+            return RowAtPoint(row.id, name, Verdict.UNTESTABLE, why, len(own), None, None, None, None, run, ended)
         numbers.append(of_seed)
     why = why_of(row, numbers) + _neighbours_ended(own)
-    beside_ended = _ended([sides.beside[run.settings.seed] for run in own]) if BASELINE in row.bound else ""
+    beside_ended = _ended([sides.beside[run.settings.seed] for run in own]) if BASELINE in row.bounds[0].text else ""
     if beside_ended:  # it sets no bound
         why += f"; the baseline {beside_ended}"
-        return RowAtPoint(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
+        return RowAtPoint(row.id, name, Verdict.UNTESTABLE, why, len(own), None, None, None, None, run, ended)
     measured, beside, bound = (
         _mean([getattr(of_seed, column) for of_seed in numbers]) for column in ("measured", "baseline", "bound")
     )
-    if row.is_rate_of_others and bound is not None and bound <= 0:
+    is_rate_of_others = ALONE in references_of(row) and not row.bounds[0].is_most
+    cell = RowAtPoint(row.id, name, Verdict.OPEN, why, len(own), measured, beside, bound, None, run, ended)
+    if is_rate_of_others and bound is not None and bound <= 0:
         why += "; so little is left beside the baseline that nothing would break the bound"
-        return RowAtPoint(row.id, name, LEFT_OUT, why, len(own), measured, beside, bound, None, run, ended)
-    interval, chances = chances_of(margins)
-    return RowAtPoint(row.id, name, OPEN, why, len(own), measured, beside, bound, interval, run, ended, chances)
+        return replace(cell, verdict=Verdict.UNTESTABLE, why=why, counts=False)
+    margin, chances = interval.chances_of(margins)
+    return replace(cell, margin=margin, chances=chances)
 
 
 def _ended(runs: Sequence[Run]) -> str:
@@ -262,21 +248,6 @@ def _neighbours_ended(runs: Sequence[Run]) -> str:
     return says
 
 
-def chances_of(margins: Sequence[float]) -> tuple[Interval | None, tuple[float, float] | None]:
-    """Return the interval of the mean margin and the chances of a cell; one seed has neither.
-
-    Of margins that are not finite, and of margins that do not differ, all have to be on one side.
-    """
-    if len(margins) == 1:
-        return None, None
-    if not all(map(math.isfinite, margins)) or standard_deviation(margins) == 0:
-        interval = (margins[0], margins[0]) if math.isfinite(fmean(margins)) else None
-        return interval, (float(max(margins) >= 0), float(min(margins) < 0))
-    error = standard_deviation(margins) / math.sqrt(len(margins))
-    inside = student_above(fmean(margins) / error, len(margins) - 1)
-    return interval_of_mean(margins), (1 - inside, inside)
-
-
 @dataclass(frozen=True)
 class Numbers:
     """What a seed gives for the control and for the baseline, the bound, and what else this is made of."""
@@ -287,38 +258,25 @@ class Numbers:
     references: Mapping[str, float] = field(default_factory=dict)
 
 
-def _numbers(row: CriterionRow, own: Run, beside: Run, references: Mapping[str, Run]) -> Numbers:
-    if missing := [word for word in row.references if word not in references]:
+def _numbers(row: Statement, own: Run, beside: Run, references: Mapping[str, Run]) -> Numbers:
+    if missing := [word for word in references_of(row) if word not in references]:
         raise NotMeasuredError(f"there is no finished run of the other flow {missing[0]}")
     reference = number(row.measure, beside)
-    others = {word: number(row.measure, references[word]) for word in row.references}
-    bound = number(row.bound, own, names={BASELINE: reference, **others})
+    others = {word: number(row.measure, references[word]) for word in references_of(row)}
+    bound = number(row.bounds[0].text, own, names={BASELINE: reference, **others})
     return Numbers(number(row.measure, own), reference, bound, others)
-
-
-def margin_of(row: CriterionRow, measured: float, bound: float) -> float:
-    """Return how far a number is inside its bound; what equals it is inside.
-
-    Raises:
-        NotMeasuredError: both never happened.
-    """
-    is_inside = compare(measured, "<=" if row.is_most else ">=", bound)
-    distance = abs(measured - bound)
-    if math.isfinite(distance) and distance <= EPSILON * abs(bound):
-        return 0.0
-    return distance if is_inside else -distance
 
 
 def _mean(values: Sequence[float]) -> float | None:
     return fmean(values) if all(map(math.isfinite, values)) else None
 
 
-def why_of(row: CriterionRow, numbers: Sequence[Numbers]) -> str:
+def why_of(row: Statement, numbers: Sequence[Numbers]) -> str:
     """Say what was measured, what the baseline and others have, and the bound, for what each seed gives."""
     measured = _shown([of_seed.measured for of_seed in numbers], row.unit)
     others = [f"baseline {_shown([of_seed.baseline for of_seed in numbers])}"]
-    others += [f"{word} {_shown([of_seed.references[word] for of_seed in numbers])}" for word in row.references]
-    bound = f"{'at most' if row.is_most else 'at least'} {_shown([of_seed.bound for of_seed in numbers])}"
+    others += [f"{word} {_shown([of_seed.references[word] for of_seed in numbers])}" for word in references_of(row)]
+    bound = row.bounds[0].shown(_shown([of_seed.bound for of_seed in numbers]))
     return "; ".join([measured, *others, f"allowed: {bound}"])
 
 

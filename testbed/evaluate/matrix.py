@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import read_made
+from analysis.judge.verdict import WORST_FIRST, Verdict, counted
 from common.counts import plural
 from common.sums import DamagedError
-from testbed.evaluate.judge import NOT_MET, SIGNS
 from testbed.shared.page import write_page
 
 DATA: Final = "evaluation.json"
@@ -27,7 +27,7 @@ def write(into: Path) -> Path:
     cells = {
         (name, criterion["id"]): {
             "verdict": criterion["verdict"],
-            "text": _cell(criterion),
+            "text": counted(verdicts([criterion])),
         }
         for name, document in documents.items()
         for criterion in document["criteria"]
@@ -37,7 +37,7 @@ def write(into: Path) -> Path:
         "documents": documents,
         "rows": sorted(rows, key=lambda criterion: [int(part) for part in criterion["section"].split(".")]),
         "cells": cells,
-        "results": list(SIGNS),
+        "verdicts": WORST_FIRST,
         "words": Counter(
             cells[name, row["id"]]["verdict"] for name in documents for row in rows if (name, row["id"]) in cells
         ),
@@ -51,7 +51,7 @@ def _title(documents: Mapping[str, dict[str, Any]]) -> str:
     meet = [
         name
         for name, document in documents.items()
-        if not any(criterion["rows"] and criterion["verdict"] == NOT_MET for criterion in document["criteria"])
+        if not any(criterion["rows"] and criterion["verdict"] == Verdict.FAILS for criterion in document["criteria"])
     ]
     controls = plural(len(documents), "congestion control")
     looks = sum(document["seeds"] == 1 for document in documents.values())
@@ -67,11 +67,6 @@ def _evaluations(into: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             print(f"left out of {into / 'index.html'}: {error}", file=sys.stderr)
 
 
-def verdicts(criteria: Sequence[dict[str, Any]]) -> list[str]:
+def verdicts(criteria: Sequence[dict[str, Any]]) -> list[Verdict]:
     """List the verdicts of all cells of criteria."""
-    return [cell["verdict"] for criterion in criteria for cell in criterion["cells"]]
-
-
-def _cell(criterion: dict[str, Any]) -> str:
-    counts = Counter(verdicts([criterion]))
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
+    return [Verdict(cell["verdict"]) for criterion in criteria for cell in criterion["cells"]]

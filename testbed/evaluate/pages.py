@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.files import write_made, write_text
+from analysis.judge.statement import Statement
+from analysis.judge.verdict import SIGNS, WORST_FIRST, Verdict, counted
 from analysis.report.evidence import Evidence, of_run
 from analysis.units import three_digits, with_unit
 from common.counts import plural
 from testbed.evaluate.figures import Drawings
-from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Result, RowAtPoint
-from testbed.evaluate.read_criteria import Criterion, CriterionRow
+from testbed.evaluate.judge import STUDY, Result, RowAtPoint
+from testbed.evaluate.read_criteria import Criterion
 from testbed.shared.made import made_below
 from testbed.shared.page import write_page
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 TEMPLATE: Final = Path(__file__).with_name("evaluation.html")
 SHOWN: Final = 6
 """So many sentences of one part fit on a screen together with the other parts and the table of criteria."""
@@ -55,7 +57,7 @@ def write(
         "harms": harms(judged) or [_harmless(judged)],
         "faults": faults(judged),
         "unknown": unknown(judged, seeds),
-        "results": list(SIGNS),
+        "verdicts": WORST_FIRST,
         "counts": counts,
         "title": _title(counts),
         "evidence_of": partial(_evidence, folder),
@@ -67,23 +69,22 @@ def write(
     return write_page(folder / "index.html", TEMPLATE, values, made_below(folder / "runs"), again, ["evaluation.json"])
 
 
-def _title(counts: Counter[str]) -> str:
+def _title(counts: Counter[Verdict]) -> str:
     """Say what came out, for the page's head."""
-    decided = plural(counts[MET] + counts[NOT_MET], "decided cell")
-    if counts[NOT_MET]:
-        return f"does not meet its bound in {counts[NOT_MET]} of {decided}"
-    return f"meets its bound in {decided}" if counts[MET] else "cannot be judged by these runs"
+    decided = plural(counts[Verdict.HOLDS] + counts[Verdict.FAILS], "bound")
+    if counts[Verdict.FAILS]:
+        return f"misses {counts[Verdict.FAILS]} of {decided}"
+    return f"keeps {decided}" if counts[Verdict.HOLDS] else "cannot be judged by these runs"
 
 
-def _evidence(folder: Path, criterion: Criterion, row: CriterionRow, cell: RowAtPoint) -> Evidence:
+def _evidence(folder: Path, criterion: Criterion, row: Statement, cell: RowAtPoint) -> Evidence:
     """Give the evidence of a cell: the run with the control under test in its first seed, whose folder has the logs."""
     return replace(of_run(folder / cell.run, folder, f"studies/{STUDY}/{criterion.id}-{row.scenario}.yaml"), logs=[])
 
 
 def placebo_says(judged: Sequence[Result]) -> str:
     """Say how the placebo stands in the same cells; a page without one says so."""
-    counts = Counter(cell.placebo for of_criterion in judged for cell in of_criterion.cells if cell.placebo)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
+    told = counted(cell.placebo for of_criterion in judged for cell in of_criterion.cells if cell.placebo)
     return told or "none: the baseline has no placebo"
 
 
@@ -92,16 +93,14 @@ def summary(judged: Sequence[Result], client: str, baseline: str, seeds: int, pa
     lines = [f"{client} beside {baseline}, by the criteria of RFC 9743:"]
     for of_criterion in judged:
         criterion = of_criterion.criterion
-        counts = Counter(cell.verdict for cell in of_criterion.cells)
-        verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
-        verdicts = verdicts or "for the author to answer"
+        verdicts = counted(cell.verdict for cell in of_criterion.cells) or "for the author to answer"
         sign = SIGNS[of_criterion.verdict] if criterion.rows else "-"
         part = "; a part is not measured" if criterion.rows and criterion.not_measured else ""
         lines.append(f"  {sign} {criterion.section:6} {criterion.title} ({verdicts}{part})")
     lines.append(f"  Placebo: {placebo_says(judged)}")
     parts = {
         "What it does:": numbers(judged, baseline),
-        "Whom it harms, more than the baseline does:": harms(judged) or [_harmless(judged)],
+        "Flows harmed more than by the baseline:": harms(judged) or [_harmless(judged)],
         f"Where it fails: {client}": faults(judged),
         "What is not known:": unknown(judged, seeds),
     }
@@ -141,7 +140,9 @@ def harms(judged: Sequence[Result]) -> list[str]:
 def _harmless(judged: Sequence[Result]) -> str:
     """Say why nobody is known to be worse off."""
     rows = [(of_criterion, row) for of_criterion in judged for row in of_criterion.criterion.rows if row.harms]
-    decided = sum(cell.verdict in (MET, NOT_MET) for of_criterion, row in rows for cell in of_criterion.of(row))
+    decided = sum(
+        cell.verdict in (Verdict.HOLDS, Verdict.FAILS) for of_criterion, row in rows for cell in of_criterion.of(row)
+    )
     if not decided:
         return "not known: no cell about others was decided"
     return f"nobody, in {plural(decided, 'decided cell')} about others"
@@ -160,18 +161,20 @@ def unknown(judged: Sequence[Result], seeds: int) -> list[str]:
     for says, field in (("no run here shows", "not_measured"), ("only its author can answer", "form")):
         if sections := [each.criterion.section for each in judged if getattr(each.criterion, field)]:
             sentences.append(f"what {says} [{', '.join(sections)}]")
-    sentences += _of_rows(judged, lambda row: f"whether it {row.otherwise}", NOT_MEASURED)
-    return sentences + _of_rows(judged, lambda row: f"whether it {row.otherwise}", OPEN)
+    sentences += _of_rows(judged, lambda row: f"whether it {row.otherwise}", Verdict.UNTESTABLE)
+    return sentences + _of_rows(judged, lambda row: f"whether it {row.otherwise}", Verdict.OPEN)
 
 
-def _of_rows(judged: Sequence[Result], says: Callable[[CriterionRow], str | None], verdict: str = NOT_MET) -> list[str]:
+def _of_rows(
+    judged: Sequence[Result], says: Callable[[Statement], str | None], verdict: Verdict = Verdict.FAILS
+) -> list[str]:
     sentences: dict[str, list[str]] = {level: [] for level in ("MUST", "SHOULD", "text")}
     for of_criterion in judged:
         for row in of_criterion.criterion.rows:
-            points = [cell.point for cell in of_criterion.of(row) if cell.verdict == verdict]
+            points = [cell.point for cell in of_criterion.of(row) if cell.verdict == verdict and cell.counts]
             if points and (text := says(row)):
                 where = "" if points == ["single"] else f" ({'; '.join(map(place, points))})"
-                where += "" if verdict == NOT_MET else f": {verdict}"
+                where += "" if verdict == Verdict.FAILS else f": {verdict}"
                 criterion = of_criterion.criterion
                 word = "" if criterion.level == "text" else f", {criterion.level}"
                 sentences[criterion.level].append(f"{text}{where} [{criterion.section}{word}]")
@@ -189,9 +192,9 @@ def appendix(judged: Sequence[Result], client: str, baseline: str, seeds: int, a
         f"# Evaluation of {client} by the criteria of RFC 9743",
         "",
         f"Each number is a mean over at least {plural(seeds, 'seed')} of runs in virtual time, beside {baseline} in "
-        "the same network and with the same seeds, with the 95 % interval of its distance inside the bound. ✓ met, ✗ "
-        "not met: of either, 5 % are expected to be so by chance; ○ open; ? not measured; · left out. One seed decides "
-        "nothing. "
+        "the same network and with the same seeds, with the 95 % interval of its distance inside the bound. ✓ holds, ✗ "
+        f"does not hold: of either, 5 % are expected to be so by chance; ○ open; {SIGNS[Verdict.UNTESTABLE]} cannot be "
+        "tested. One seed decides nothing. "
         f"Placebo: {placebo_says(judged)}. `{again}` repeats it byte for byte.",
         "",
     ]

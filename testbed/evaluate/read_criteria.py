@@ -1,61 +1,37 @@
-"""The criteria of RFC 9743 as data: a folder each, with its rows in criterion.yaml and the scenarios beside it."""
+"""The criteria of RFC 9743 as data: a folder each, with its statements and the scenarios beside them."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from analysis.claims import expressions
-from analysis.errors import BadInputError
-from scenarios import schema
-from scenarios.errors import Problem, ScenarioError, choices
+from analysis.judge.statement import LIST, Form, Statement
+from analysis.judge.statement import load as load_statements
+from scenarios.errors import Problem, choices
 from scenarios.load import Document
-from scenarios.resolve import expand
-from testbed.shared.panel import point
+from scenarios.resolve import expand, written
+from testbed.shared import rulebooks
+from testbed.shared.rulebooks import STATEMENTS
 
-FOLDER: Final = Path(__file__).with_name("criteria")
-FILE: Final = "criterion.yaml"
-SCHEMA: Final = Path(__file__).with_name("schema.yaml")
+FOLDER: Final = rulebooks.FOLDER / "rfc9743"
 BASELINE: Final = "baseline"
 """In bounds, the value of the same measure in the baseline's run of the same point and seed."""
 ALONE, ITSELF = "alone", "itself"
 """In bounds, the same where the control is missing, and where the flow `victim` stands in its place, too."""
-BOUNDS: Final = (BASELINE, ALONE, ITSELF)
-
-
-@dataclass(frozen=True)
-class CriterionRow:
-    """A statement about the control under test; `bound` is an expression, and the measure's most or its least.
-
-    `points` are the scenario's points that it speaks of; None are all. Where it is false, `harms` are worse off. The
-    summary says what was measured under the name `tells`. `victim` is the flow whose number this is, where the
-    bound says what it does to itself.
-    """
-
-    id: str
-    says: str
-    otherwise: str
-    scenario: str
-    points: list[str] | None
-    measure: str
-    unit: str
-    bound: str
-    is_most: bool
-    because: str
-    harms: str | None = None
-    tells: str | None = None
-    victim: str | None = None
-
-    @property
-    def references(self) -> list[str]:
-        """The words of its bound that need runs without the control."""
-        return [word for word in (ALONE, ITSELF) if re.search(rf"\b{word}\b", self.bound)]
-
-    @property
-    def is_rate_of_others(self) -> bool:
-        """Whether a bound of zero or less could never be broken."""
-        return ALONE in self.references and not self.is_most
+FORM: Final = Form(
+    head=("section", "title", "level", "asks", "form", "not_measured"),
+    fields=(
+        *("id", "says", "otherwise", "because", "harms", "tells", "scenario", "in"),
+        *("measure", "unit", "victim", "at_least", "at_most"),
+    ),
+    required=("id", "says", "otherwise", "scenario", "measure", "unit", "because"),
+    one_of=("at_least", "at_most"),
+    words=(),
+    pages="docs/reference/claims.md and docs/howto/evaluate.md",
+    references=(BASELINE, ALONE, ITSELF),
+    needs=("section", "title", "level", "asks"),
+)
 
 
 @dataclass(frozen=True)
@@ -67,17 +43,17 @@ class Criterion:
     title: str
     level: str
     asks: str
-    rows: list[CriterionRow]
+    rows: list[Statement]
     form: list[str]
     not_measured: str | None
 
     @property
-    def references(self) -> dict[str, tuple[str, str, str | None]]:
+    def references(self) -> dict[str, tuple[str, str, str]]:
         """The scenarios without the control that its bounds need: of which, by which word, with which victim."""
         return {
             f"{self.id}-{row.scenario}-{word}.yaml": (f"{self.id}-{row.scenario}.yaml", word, row.victim)
             for row in self.rows
-            for word in row.references
+            for word in references_of(row)
         }
 
     @property
@@ -88,60 +64,44 @@ class Criterion:
         }
 
 
+def references_of(row: Statement) -> list[str]:
+    """Return the words of a statement's bound that need runs without the control."""
+    return [word for word in (ALONE, ITSELF) if _says(row.bounds[0].text, word)]
+
+
+def _says(text: str, word: str) -> bool:
+    return bool(re.search(rf"\b{word}\b", text))
+
+
 def load_all() -> list[Criterion]:
     """Read all criteria, in the order of the RFC's sections. Raises BadInputError as `load` does."""
-    everything = [load(file) for file in FOLDER.glob(f"*/{FILE}")]
+    everything = [load(file) for file in FOLDER.glob(f"*/{STATEMENTS}")]
     return sorted(everything, key=lambda criterion: [int(part) for part in criterion.section.split(".")])
 
 
 def load(path: Path) -> Criterion:
     """Read and check a criterion. Raises BadInputError that names line and field of everything that is wrong."""
-    try:
-        document, _ = schema.checked(path, SCHEMA)
-        if wrong := _problems(document):
-            raise ScenarioError(wrong)
-    except ScenarioError as error:
-        raise BadInputError(str(error)) from None
-    data = document.data
-    rows = [_row(entry) for entry in data.get("rows", [])]
-    names = {name: data[name] for name in ("section", "title", "level", "asks")}
-    return Criterion(
-        path.parent.name, **names, rows=rows, form=data.get("form", []), not_measured=data.get("not_measured")
-    )
+    head, rows = load_statements(path, FORM, _problems)
+    return Criterion(path.parent.name, **{"form": [], "not_measured": None} | head, rows=rows)
 
 
-def _row(entry: dict[str, Any]) -> CriterionRow:
-    is_most = "at_most" in entry
-    texts = {name: entry[name] for name in ("id", "says", "otherwise", "scenario", "measure", "unit", "because")}
-    bound = str(entry["at_most" if is_most else "at_least"])
-    optional: dict[str, Any] = {name: entry.get(name) for name in ("points", "harms", "tells", "victim")}
-    return CriterionRow(**texts, **optional, bound=bound, is_most=is_most)
-
-
-def _problems(document: Document) -> list[Problem]:
-    """Say what is wrong with the rows of a criterion, as far as no schema can."""
-    problems: list[Problem] = []
-    ids: set[str] = set()
+def _problems(document: Document) -> Iterator[Problem]:
+    """Find what is wrong with the statements of a criterion, as far as only this product can say."""
+    if LIST not in document.data and "form" not in document.data:
+        yield document.problem((LIST,), "missing", "statements, or a form")
     folder = document.file.parent
-    scenarios = sorted(file.stem for file in folder.glob("*.yaml") if file.name != FILE)
-    points = cache(lambda name: {point(cell.name) for cell in expand(folder / f"{name}.yaml", "complete")})
-    for index, entry in enumerate(document.data.get("rows", [])):
-        field = ("rows", index)
-        if entry["id"] in ids:
-            problems.append(document.problem((*field, "id"), f"found {entry['id']!r} again", "another name"))
-        ids.add(entry["id"])
-        for name, words in (("measure", ()), ("at_least", BOUNDS), ("at_most", BOUNDS)):
-            if wrong := expressions.problem(str(entry.get(name, 0)), words):
-                allowed = "an expression in the words of docs/reference/claims.md and docs/howto/evaluate.md"
-                problems.append(document.problem((*field, name), wrong, allowed))
-        if re.search(rf"\b{ITSELF}\b", str(entry.get("at_least", entry.get("at_most")))) and "victim" not in entry:
-            problems.append(document.problem(field, f"the bound says {ITSELF!r}, without a victim", "the flow's name"))
+    scenarios = sorted(file.stem for file in folder.glob("*.yaml") if file.name != STATEMENTS)
+    for index, entry in enumerate(document.data.get(LIST, [])):
+        at = (LIST, index)
+        if _says(str(entry.get("at_least", entry.get("at_most"))), ITSELF) and "victim" not in entry:
+            yield document.problem(at, f"the bound says {ITSELF!r}, without a victim", "the flow's name")
         if entry["scenario"] not in scenarios:
             allowed = choices(scenarios, entry["scenario"])
-            problems.append(document.problem((*field, "scenario"), f"found {entry['scenario']!r}", allowed))
-            continue
-        for name in entry.get("points", []):
-            if name not in points(entry["scenario"]):
-                allowed = choices(sorted(points(entry["scenario"])), name)
-                problems.append(document.problem((*field, "points"), f"found {name!r}", allowed))
-    return problems
+            yield document.problem((*at, "scenario"), f"found {entry['scenario']!r}", allowed)
+        elif "in" in entry:
+            values = [cell.settings["cell_values"] for cell in expand(folder / f"{entry['scenario']}.yaml", "complete")]
+            for name, value in entry["in"].items():
+                known = list(dict.fromkeys(written(each[name]) for each in values if name in each))
+                for one in value if isinstance(value, list) else [value]:
+                    if written(one) not in known:
+                        yield document.problem((*at, "in", name), f"found {one!r}", choices(known, written(one)))

@@ -32,7 +32,7 @@ def texts(criteria: Sequence[Criterion], names: Sequence[str], seeds: Mapping[st
     return made
 
 
-def _without_control(scenario: str, word: str, victim: str | None) -> str:
+def _without_control(scenario: str, word: str, victim: str) -> str:
     """Return a filled scenario without the control, or with the victim's implementation in its place."""
     data: dict[str, Any] = yaml.safe_load(scenario)
     data["experiment"] += f"-{word}"
@@ -51,7 +51,7 @@ def _without_control(scenario: str, word: str, victim: str | None) -> str:
     return yaml.safe_dump(data, sort_keys=False, width=120)
 
 
-def _flows(flows: Sequence[dict[str, Any]], word: str, victim: str | None) -> list[dict[str, Any]]:
+def _flows(flows: Sequence[dict[str, Any]], word: str, victim: str) -> list[dict[str, Any]]:
     others = [flow for flow in flows if flow["name"] != CLIENT]
     if word == ALONE:
         return others

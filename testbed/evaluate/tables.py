@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import read_made
+from analysis.judge.verdict import SIGNS, WORST_FIRST, Verdict
 from scenarios import implementations
-from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, SIGNS
 from testbed.evaluate.matrix import DATA, verdicts
 from testbed.evaluate.pages import place
 
@@ -15,7 +15,7 @@ TITLES: Final = {"tcp": "Congestion controls of TCP", "utp": "Programs with uTP"
 """Of tables in Markdown, by the transport of their controls. All have the same cells."""
 MOST_COLUMNS: Final = 6
 """As many as fit into a page."""
-_TOLD: Final = {NOT_MET: "it", NOT_MEASURED: "not known whether it"}
+_TOLD: Final = {Verdict.FAILS: "it", Verdict.UNTESTABLE: "not known whether it"}
 
 
 def tables(folders: Sequence[Path]) -> str:
@@ -55,10 +55,14 @@ def _table(documents: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _standing(criterion: dict[str, Any]) -> str:
-    """Show how many cells of a criterion have another verdict than MET; the sign of that if none has."""
+    """Show how many cells of a criterion have another verdict than `holds`; the sign of that if none has."""
     counts = Counter(verdicts([criterion]))
-    others = [f"{SIGNS[verdict]}\xa0{counts[verdict]}" for verdict in SIGNS if verdict != MET and counts[verdict]]
-    return " ".join(others) or SIGNS[MET]
+    others = [
+        f"{SIGNS[verdict]}\xa0{counts[verdict]}"
+        for verdict in WORST_FIRST
+        if verdict != Verdict.HOLDS and counts[verdict]
+    ]
+    return " ".join(others) or SIGNS[Verdict.HOLDS]
 
 
 def _failures(document: dict[str, Any]) -> list[str]:
@@ -68,9 +72,9 @@ def _failures(document: dict[str, Any]) -> list[str]:
     for criterion in document["criteria"]:
         otherwise = {row["id"]: row["otherwise"] for row in criterion["rows"]}
         for cell in criterion["cells"]:
-            if cell["verdict"] in _TOLD:
+            if (told := _TOLD.get(Verdict(cell["verdict"]))) and cell["counts"]:
                 says = [cell["why"], *([f"it {cell['ended']}"] if cell["ended"] else [])]
-                fails = f"{_TOLD[cell['verdict']]} {otherwise[cell['row']]}"
+                fails = f"{told} {otherwise[cell['row']]}"
                 lines.append(
                     f"| {criterion['section']} | {fails} | {place(cell['point'])} | {_in_cell('; '.join(says))} |"
                 )

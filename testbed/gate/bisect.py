@@ -5,14 +5,18 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+from analysis.documents import read_yaml
+from analysis.runs import Runs
+from analysis.series import NotMeasuredError
+from analysis.watchdog import LIMIT_S, ended_after
 from common.counts import plural
 from engine.errors import EngineError
+from scenarios.errors import choices
 from testbed import arguments, own_study
-from testbed.gate import budgets
-from testbed.gate import command as gate
-from testbed.gate.budgets import Budgets
-from testbed.gate.judge import BROKEN
+from testbed.gate.judge import STUDY, client_ended, ends_of
 from testbed.gate.versions import place_of, versions_of
+from testbed.shared.panel import filled, find, points_for
+from testbed.shared.vocabulary import COMPARISON, PAGES, number_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,21 +44,21 @@ def main(options: argparse.Namespace) -> int:
     best, worst = place_of(names, good, "--good", 0), place_of(names, bad, "--bad", 0)
     if best == worst:
         raise EngineError(f"--bad: found {bad}, the good one; allowed: another of {', '.join(names)}")
-    try:
-        wanted = budgets.unbroken(expression, options.scenario, options.cell)
-    except ValueError as error:
-        raise EngineError(f"--measure: {error}; allowed: {budgets.WORDS}") from None
+    if wrong := COMPARISON.problem(expression):
+        raise EngineError(f"--measure: {wrong}; allowed: an expression in the words of {PAGES}")
+    scenario = find(options.scenario, Path(), "--scenario")
     into = own_study.folder_of(options.into, name)
     measured: dict[int, float] = {}
 
     def measure(place: int) -> float:
-        measured[place] = _measured(wanted, listed[names[place]], into, options.again)
+        measured[place] = _measured(expression, scenario, options.cell, listed[names[place]], into)
         return measured[place]
 
     at_good, at_bad = measure(best), measure(worst)
     if at_good == at_bad:
-        same = f"{expression}, {at_good:.6g} with {good} and with {bad}"
-        raise EngineError(f"--measure: found {same}; allowed: what differs between them")
+        raise EngineError(
+            f"--measure: {expression} is {at_good:.6g} in both {good} and {bad}; choose a number that differs"
+        )
     best, worst = search(best, worst, lambda place: is_nearer(measure(place), at_good, at_bad))
     longest = max(len(names[place]) for place in measured)
     for place, number in sorted(measured.items()):
@@ -84,20 +88,39 @@ def is_nearer(number: float, near: float, far: float) -> bool:
     return abs(number - near) < abs(number - far)
 
 
-def _measured(wanted: Budgets, client: str, into: Path, again: str) -> float:
-    """Carry out the gate for one version; return the number that it measured, infinite for what never happens.
+def _measured(expression: str, scenario: Path, cell: str | None, client: str, into: Path) -> float:
+    """Run one version and return its number, infinite for what never happens.
 
     Raises:
-        EngineError: it measured none, or several.
+        EngineError: there is none, or several.
     """
-    judgement = gate.carry_out(wanted, client, *gate.prepare(wanted, client, into, Path()), again)
-    if judgement is None or judgement.status == gate.UNKNOWN:
-        raise EngineError(f"{client} cannot be judged, for the reason above")
-    if len(judgement.outcomes) > 1:
-        cells = ", ".join(outcome.cell for outcome in judgement.outcomes)
-        raise EngineError(f"--cell: missing; allowed: one of {cells}")
-    [outcome] = judgement.outcomes
-    if outcome.result == BROKEN:  # a number is never beyond itself: the client did not get to its end
-        raise EngineError(f"{client} cannot be judged: {outcome.says}")
-    number = outcome.measured
-    return math.inf if number is None else number
+    arguments.senders([client])
+    there = points_for(scenario, [client])
+    if cell is not None and cell not in there:
+        raise EngineError(f"--cell: found {cell!r}; allowed: {choices(there, cell)}")
+    if cell is None and len(there) > 1:
+        raise EngineError(f"--cell: missing; allowed: one of {', '.join(there)}")
+    folder = own_study.folder_of(into, client)
+    with own_study.alone(folder):
+        chosen = there if cell is None else [cell]
+        own_study.write(folder, STUDY, {scenario.name: filled(scenario, [client], 1, chosen, may_fail="client")})
+        if own_study.carry_out(folder):
+            raise EngineError(f"{client} cannot be measured, for the reason above")
+        with ended_after(LIMIT_S, "testbed gate bisect: the measurement"):
+            return _number(expression, folder, client)
+
+
+def _number(expression: str, folder: Path, client: str) -> float:
+    """Return the number of the only run below a folder."""
+    runs = Runs(folder / "runs")
+    [file] = (folder / "studies" / STUDY).glob("*.yaml")
+    experiment = read_yaml(file).get("experiment", str)
+    for failure in runs.failed(experiment):
+        raise EngineError(f"{client} cannot be measured: the run failed: {failure.why}")
+    [run] = runs.by_cell_and_seed(experiment).values()
+    if ended := client_ended([run], ends_of([expression])):
+        raise EngineError(f"{client} cannot be measured: the client {ended[1]}")
+    try:
+        return number_of(expression, run)
+    except NotMeasuredError as error:
+        raise EngineError(f"{client} cannot be measured: {error}") from None

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from analysis.judge.verdict import UNKNOWN
 from analysis.watchdog import LIMIT_S, ended_after
 from common.arguments import path
 from engine.errors import EngineError
 from testbed import arguments, own_study
 from testbed.gate import budgets, judge, reports
-from testbed.gate.budgets import Budgets, Comparison
+from testbed.gate.budgets import Budgets
 from testbed.gate.judge import STUDY, JudgedBudgets
-from testbed.shared.panel import check_point, filled, find
+from testbed.shared.panel import filled, find, points_of
+from testbed.shared.rulebooks import FOLDER
 
-DEFAULT: Final = Path(__file__).with_name("budgets.yaml")
+DEFAULT: Final = FOLDER / STUDY / "budgets.yaml"
 DEFAULT_UDP: Final = DEFAULT.with_name("budgets-udp.yaml")
-UNKNOWN: Final = 2
-"""Exit status where something could not be judged."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Return 0 when all budgets hold, 1 when one is broken, 2 when one cannot be judged.
+    """Return 0 when all budgets hold, 1 when one does not, 2 when one is open or cannot be tested.
 
     Everything is kept in the folder --into/<the client>; runs that nothing has changed for are not repeated.
 
@@ -78,14 +78,14 @@ def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> tuple[Pat
         at = wanted.budgets[0].at
         raise EngineError(f"{at}scenario: found a name twice; allowed: {', '.join(files)}")
     arguments.senders([client, *itertools.chain.from_iterable(others.values())])
+    chosen: dict[str, list[str]] = {}
     for budget in wanted.budgets:
-        if isinstance(budget, Comparison) and budget.other == client:
+        if budget.no_worse_than == client:
             raise EngineError(f"{budget.at}no_worse_than: found {client!r}, the client itself; allowed: another one")
-        if budget.cell is not None:
-            check_point(files[budget.scenario], budget.cell, f"{budget.at}cell")
+        chosen.setdefault(budget.scenario, []).extend(points_of(files[budget.scenario], budget))
     folder = own_study.folder_of(into, client)
     return folder, {
-        file.name: filled(file, [client, *others[scenario]], wanted.seeds, wanted.points(scenario), may_fail="client")
+        file.name: filled(file, [client, *others[scenario]], wanted.seeds, chosen[scenario], may_fail="client")
         for scenario, file in files.items()
     }
 

@@ -4,8 +4,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
+from analysis.judge.verdict import WORST_FIRST
 from analysis.report.evidence import Evidence, of_run
-from testbed.gate.judge import BROKEN, PASSED, STUDY, UNKNOWN, JudgedBudgets
+from testbed.gate.judge import STUDY, JudgedBudgets
 from testbed.shared.made import made_below
 from testbed.shared.page import write_page
 
@@ -15,13 +16,12 @@ FILES: Final = ("gate.json", "gate.md", "junit.xml")  # say the same
 
 def write(judgement: JudgedBudgets, results: Path, again: str) -> Path:
     """Write index.html into the folder of a gate, which `again` repeats, each budget with its run; return the page."""
-    order = (BROKEN, UNKNOWN, PASSED)
     values = {
         "client": judgement.client,
         "seeds": judgement.seeds,
-        "outcomes": sorted(judgement.outcomes, key=lambda outcome: order.index(outcome.result)),
-        "results": order,
-        "counts": Counter(outcome.result for outcome in judgement.outcomes),
+        "outcomes": sorted(judgement.outcomes, key=lambda outcome: WORST_FIRST.index(outcome.verdict)),
+        "verdicts": WORST_FIRST,
+        "counts": Counter(outcome.verdict for outcome in judgement.outcomes),
         "evidence_of": lambda outcome: evidence(results, outcome.scenario, outcome.run, results),
     }
     return write_page(results / "index.html", TEMPLATE, values, made_below(results / "runs"), again, FILES)

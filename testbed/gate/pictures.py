@@ -15,7 +15,7 @@ from testbed.gate.judge import JudgedBudgets
 from testbed.shared.made import made_of, runs_below
 from testbed.shared.page import write_page
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 FILE: Final = "versions.json"
 HEIGHT: Final = 130
 TEMPLATE: Final = Path(__file__).with_name("versions.html")
@@ -34,19 +34,19 @@ def write(
     rows: dict[tuple[str, str, str], dict[str, Measured]] = {}
     for version, judgement in judgements.items():
         for outcome in judgement.outcomes if judgement else ():
-            rows.setdefault((outcome.name, outcome.scenario, outcome.cell), {})[version] = asdict(outcome)
+            rows.setdefault((outcome.id, outcome.scenario, outcome.cell), {})[version] = asdict(outcome)
     measured: list[dict[str, Any]] = [
-        {"name": budget, "scenario": scenario, "cell": cell, "by_version": by_version}
+        {"id": budget, "scenario": scenario, "cell": cell, "by_version": by_version}
         for (budget, scenario, cell), by_version in rows.items()
     ]
     document = {"format": FORMAT, "implementation": name, "versions": versions, "budgets": measured}
     write_text(results / FILE, json.dumps(document, indent=1) + "\n")
     for number, row in enumerate(measured, 1):
-        _draw(results / f"budget-{number}", row["name"], versions, row["by_version"])
+        _draw(results / f"budget-{number}", row["id"], versions, row["by_version"])
     values = document | {
         "differing": sum(_differs(row["by_version"]) for row in measured),
         "counts": {
-            version: Counter(outcome.result for outcome in judgement.outcomes) if judgement else Counter()
+            version: Counter(outcome.verdict for outcome in judgement.outcomes) if judgement else Counter()
             for version, judgement in judgements.items()
         },
         "homes": {version: quote(f"{folder.relative_to(results)}/index.html") for version, folder in folders.items()},
@@ -60,13 +60,13 @@ def write(
 
 def _differs(by_version: Mapping[str, Measured]) -> bool:
     """Whether versions that were judged have different results."""
-    return len({outcome["result"] for outcome in by_version.values()}) > 1
+    return len({outcome["verdict"] for outcome in by_version.values()}) > 1
 
 
 def _draw(place: Path, name: str, versions: list[str], by_version: dict[str, Measured]) -> None:
     """Draw one budget over all versions, with its bound; what was never reached has no point."""
     points = [
-        {"version": version, "measured": outcome["measured"], "result": outcome["result"]}
+        {"version": version, "measured": outcome["measured"], "verdict": outcome["verdict"]}
         for version in versions
         if (outcome := by_version.get(version)) and outcome["measured"] is not None
     ]
@@ -91,6 +91,6 @@ def _draw(place: Path, name: str, versions: list[str], by_version: dict[str, Mea
         size = {"width": width - style.AXIS - style.GAP, "height": HEIGHT}
         return style.specification({"title": title, **size, "layer": [line, rule]})
 
-    says = [(point["version"], f"{style.number(point['measured'])}, {point['result']}") for point in points]
+    says = [(point["version"], f"{style.number(point['measured'])}, {point['verdict']}") for point in points]
     limit = " and ".join(map(style.number, sorted(bounds))) or "none"
     svg.write(place, specify, alternative_text.picture(title, f"The budget: {limit}", [("", says)]))

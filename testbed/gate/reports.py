@@ -1,6 +1,7 @@
 """What a gate leaves: gate.json, a page, gate.md for a pull request, junit.xml, and a line of history."""
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,11 +9,13 @@ from typing import Final
 from xml.etree import ElementTree
 
 from analysis.files import write_text
+from analysis.judge.verdict import SIGNS, WORST_FIRST, Verdict, told
 from testbed.gate import page
-from testbed.gate.judge import BROKEN, PASSED, UNKNOWN, BudgetResult, JudgedBudgets
+from testbed.gate.judge import BudgetResult, JudgedBudgets
 
-FORMAT: Final = 1
-SIGNS: Final = {PASSED: "✓", BROKEN: "✗", UNKNOWN: "?"}
+FORMAT: Final = 2
+_KINDS: Final = {Verdict.FAILS: "failure", Verdict.OPEN: "error", Verdict.UNTESTABLE: "error"}
+"""What JUnit calls a verdict."""
 
 
 def write(judgement: JudgedBudgets, results: Path, again: str) -> None:
@@ -25,8 +28,8 @@ def write(judgement: JudgedBudgets, results: Path, again: str) -> None:
     write_text(results / "gate.md", _markdown(judgement))
     write_text(results / "junit.xml", _junit(judgement))
     for outcome in judgement.outcomes:
-        print(f"{outcome.result:8} {outcome.name} ({_where(outcome)}): {outcome.says}")
-    print(f"page     {page.write(judgement, results, again)}")
+        print(f"{outcome.verdict}: {outcome.id} ({_where(outcome)}): {outcome.why}")
+    print(f"page: {page.write(judgement, results, again)}")
 
 
 def remember(judgement: JudgedBudgets, history: Path) -> None:
@@ -35,8 +38,8 @@ def remember(judgement: JudgedBudgets, history: Path) -> None:
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "client": judgement.client,
         "version": judgement.version,
-        "broken": [outcome.name for outcome in judgement.outcomes if outcome.result == BROKEN],
-        "measured": {f"{outcome.name}, {_where(outcome)}": outcome.measured for outcome in judgement.outcomes},
+        "failing": [outcome.id for outcome in judgement.outcomes if outcome.verdict == Verdict.FAILS],
+        "measured": {f"{outcome.id}, {_where(outcome)}": outcome.measured for outcome in judgement.outcomes},
     }
     with history.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
@@ -47,21 +50,18 @@ def _where(outcome: BudgetResult) -> str:
 
 
 def _markdown(judgement: JudgedBudgets) -> str:
-    """A table for a pull request: what is broken comes first."""
+    """A table for a pull request: what does not hold comes first."""
     outcomes = judgement.outcomes
     version = f" ({judgement.version})" if judgement.version else ""
-    counts = ", ".join(
-        f"{sum(outcome.result == result for outcome in outcomes)} {result}" for result in (PASSED, BROKEN, UNKNOWN)
-    )
+    counts = told(Counter(outcome.verdict for outcome in outcomes))
     lines = [
         f"### Gate of {judgement.client}{version}: {counts}",
         "",
         "| | budget | where | measured |",
         "|---|---|---|---|",
     ]
-    order = (BROKEN, UNKNOWN, PASSED)
-    for outcome in sorted(outcomes, key=lambda outcome: order.index(outcome.result)):
-        cells = (SIGNS[outcome.result], outcome.name, _where(outcome), outcome.says)
+    for outcome in sorted(outcomes, key=lambda outcome: WORST_FIRST.index(outcome.verdict)):
+        cells = (SIGNS[outcome.verdict], outcome.id, _where(outcome), outcome.why)
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
     lines += ["", "Runs in virtual time repeat byte for byte: the same client gives the same numbers again."]
     return "\n".join(lines) + "\n"
@@ -72,12 +72,11 @@ def _junit(judgement: JudgedBudgets) -> str:
     suite = ElementTree.Element("testsuite", name=f"testbed gate {judgement.client}")
     for outcome in judgement.outcomes:
         case = ElementTree.SubElement(
-            suite, "testcase", name=outcome.name, classname=_where(outcome), time=f"{outcome.wall_s:.3f}"
+            suite, "testcase", name=outcome.id, classname=_where(outcome), time=f"{outcome.wall_s:.3f}"
         )
-        kind = {BROKEN: "failure", UNKNOWN: "error"}.get(outcome.result)
-        if kind:
+        if kind := _KINDS.get(outcome.verdict):
             counts[f"{kind}s"] += 1
-            told = ElementTree.SubElement(case, kind, message=outcome.says, type=outcome.ending or outcome.result)
+            told = ElementTree.SubElement(case, kind, message=outcome.why, type=outcome.ending or outcome.verdict)
             told.text = outcome.run
     suite.attrib |= {name: str(count) for name, count in counts.items()}
     ElementTree.indent(suite)

@@ -2,6 +2,7 @@
 
 import argparse
 
+from analysis.judge.verdict import UNKNOWN
 from common.arguments import path
 from engine.errors import EngineError
 from scenarios import implementations
@@ -45,8 +46,8 @@ def main(options: argparse.Namespace) -> int:
     }
     folders = {version: prepared[client][0] for version, client in chosen.items()}
     print(pictures.write(into, name, judgements, folders, again))
-    statuses = [gate.UNKNOWN if judgement is None else judgement.status for judgement in judgements.values()]
-    return gate.UNKNOWN if gate.UNKNOWN in statuses else 0
+    statuses = [UNKNOWN if judgement is None else judgement.status for judgement in judgements.values()]
+    return UNKNOWN if UNKNOWN in statuses else 0
 
 
 def versions_of(name: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ import yaml
 from analysis.claims.question import Question
 from analysis.claims.syntax import SINGLE
 from analysis.files import write_text
+from analysis.judge.statement import SIGNS
 from analysis.report.evidence import command_of
 from analysis.report.formats import texts_with_unit
 from analysis.run import Run
@@ -23,9 +24,9 @@ from testbed.hunt.measure import MeasuredRuns
 from testbed.hunt.question import HuntQuestion
 from testbed.hunt.scenario import EXPERIMENT, Data, text
 from testbed.shared import pictures
-from testbed.shared.inequalities import Number, number_of
 from testbed.shared.packets import TAP, ShownPacket, around
 from testbed.shared.units import unit
+from testbed.shared.vocabulary import Number, number_of
 
 SCENARIO: Final = "scenario.yaml"
 AUTHORS: Final = "authors.md"
@@ -143,10 +144,9 @@ def _numbers(finding: Finding, question: HuntQuestion) -> tuple[Number, Number]:
 
 def _budget(finding: Finding, bound: Number) -> str:
     """Return the line of a gate's file; where two scenarios are compared, the bound is what the other one gave."""
-    holds = finding.prop.holds
-    if finding.prop.comparison:
-        holds = f"{finding.prop.measured} {finding.prop.sign} {bound:.6g}"
-    entry = {"name": finding.prop.says.rstrip("."), "scenario": SCENARIO, "holds": holds}
+    name = next(field for field, sign in SIGNS.items() if sign == finding.prop.sign)
+    limit = float(f"{bound:.6g}") if finding.prop.comparison else finding.prop.bound
+    entry = {"id": finding.prop.says.rstrip("."), "scenario": SCENARIO, "measure": finding.prop.measured, name: limit}
     return yaml.safe_dump([entry], default_flow_style=True, sort_keys=False, width=1 << 20).strip()[1:-1]
 
 

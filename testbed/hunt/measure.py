@@ -23,7 +23,7 @@ from scenarios.errors import ScenarioError
 from scenarios.resolve import expand
 from testbed.hunt.scenario import Data, name, text
 from testbed.pool import as_they_end, pool
-from testbed.shared.inequalities import Number, number_of
+from testbed.shared.vocabulary import Number, number_of
 
 FILE: Final = "numbers.jsonl"
 

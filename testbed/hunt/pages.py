@@ -51,7 +51,7 @@ def write(folder: Path, hunt: Hunt, findings: Sequence[FindingEvidence], again: 
 
 def _budgets(findings: Sequence[FindingEvidence], client: str) -> str:
     """Write a gate's file of all findings: it stays broken until they are mended."""
-    lines = [f"client: {client}", "budgets:"]
+    lines = [f"client: {client}", "statements:"]
     for evidence in findings:
         lines.append(f"  - {evidence.budget.replace('scenario.yaml', f'findings/{evidence.id}/scenario.yaml', 1)}")
     return "\n".join(lines) + "\n"

@@ -4,12 +4,15 @@ import copy
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims import expressions
+from analysis.claims.comparisons import compare
+from analysis.claims.syntax import NEVER
 from analysis.errors import BadInputError
+from analysis.judge.statement import names_of, of_text
 from analysis.series import NotMeasuredError
 from scenarios import schema
 from scenarios.errors import ScenarioError, choices
@@ -17,8 +20,8 @@ from scenarios.implementations import Implementation
 from scenarios.units import QUANTITIES
 from testbed.hunt.arena import MAYBE, Arena, written
 from testbed.hunt.scenario import Data, of_client
-from testbed.shared.inequalities import WORDS, Inequality, Number, compared, names_of, of_option
 from testbed.shared.panel import CLIENT
+from testbed.shared.vocabulary import COMPARISON, WORDS, Number, of_option
 
 FOLDER: Final = Path(__file__).with_name("properties")
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
@@ -93,7 +96,7 @@ class Property:
         if measured is None or bound is None:
             return None
         try:
-            is_kept = Inequality(self.holds, self.measured, self.sign, self.bound).holds(measured, bound)
+            is_kept = compare(measured, self.sign, bound, by_name=NEVER in (self.measured, self.bound))
         except NotMeasuredError:
             return None
         is_most = self.sign.startswith("<")
@@ -181,11 +184,13 @@ def of_expression(text: str) -> Property:
 
 def _property(name: str, data: dict[str, Any], instant: str) -> Property:
     comparison = data.get("other")
-    measured, sign, bound = compared(data["holds"], (OTHER,) if comparison else ())
-    names = {node.id for node in names_of(bound)}
-    if comparison and names != {OTHER}:
+    form = replace(COMPARISON, words={*COMPARISON.words, OTHER}) if comparison else COMPARISON
+    statement = of_text(data["holds"], form)
+    measured, [sided] = statement.measure, statement.bounds
+    sign, bound = sided.sign, sided.text
+    if comparison and names_of(bound) != {OTHER}:
         raise ValueError(f"found the bound {bound!r}, which is not made of {OTHER!r} and numbers alone")
-    if OTHER in {node.id for node in names_of(measured)}:
+    if OTHER in names_of(measured):
         raise ValueError(f"found {OTHER!r} on the left side")
     texts = {field: data[field] for field in ("says", "otherwise", "holds", "of_path", "of_version", "because")}
     return Property(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.judge.verdict import exit_status, told
 from analysis.watchdog import LIMIT_S, ended_after
 from common.arguments import path
 from engine.errors import EngineError
@@ -36,7 +37,7 @@ def main(options: argparse.Namespace) -> int:
     """Let every implementation send to every other and to itself, and meet scripted peers.
 
     Everything is kept in the folder --into/<the names>; a second call continues there. Returns 1 when a case or
-    a script failed, 2 when the pipeline did.
+    a script does not hold, 2 when one is open or the pipeline failed.
 
     Raises:
         EngineError: something is wrong with the order, before anything runs.
@@ -53,8 +54,8 @@ def main(options: argparse.Namespace) -> int:
             return 2
         with ended_after(LIMIT_S, "testbed interop: the matrix"):
             counts = judge.write(folder, order, options.again)
-    print(f"{', '.join(f'{counts[result]} {result}' for result in judge.SIGNS)}\n  {folder / 'index.html'}")
-    return int(counts[judge.FAILED] > 0)
+    print(f"{told(counts)}\n  {folder / 'index.html'}")
+    return exit_status(counts)
 
 
 def _known(names: Sequence[str]) -> dict[str, dict[str, Any]]:

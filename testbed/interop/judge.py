@@ -1,14 +1,14 @@
 """Which implementations understand each other: runs of `testbed interop` to interop.json and a page.
 
-The form follows quic-interop-runner: every ordered pair in every case has passed, failed, or is unsupported, because
-the two have nothing in common. A transfer has passed when the receiver got every byte as it was sent; the case `close`,
-of the run of `transfer`, when the sender ended by itself after that. A script has passed when the peer that plays it
-met nothing else than it says; how the implementation ends after that does not count.
+The form follows quic-interop-runner: every ordered pair in every case has a verdict, and cannot be tested where the two
+have nothing in common. A transfer holds when the receiver got every byte as it was sent; the case `close`, of the run
+of `transfer`, when the sender ended by itself after that. A script holds when the peer that plays it met nothing else
+than it says; how the implementation ends after that does not count. Where there is no run, it is open.
 """
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from typing import Any, Final
 from analysis.capture import packed
 from analysis.documents import read_made
 from analysis.files import write_made
+from analysis.judge.verdict import SIGNS, Verdict
 from analysis.report.evidence import Evidence, of_run
 from analysis.run.outcomes import kind_of_failure
 from common.counts import plural
@@ -23,10 +24,9 @@ from scenarios import run_files
 from testbed.shared.made import made_below
 from testbed.shared.page import write_page
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 FILE: Final = "interop.json"
-PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
-SIGNS: Final = {PASSED: "✓", FAILED: "✗", UNSUPPORTED: "\N{EN DASH}"}
+FAILED: Final = "failed"
 STUDY, FLOW, SEED = "interop", "pair", 1
 FIRST, CLOSE = "transfer", "close"
 CLOSING: Final = "The sender ends by itself once everything has arrived"
@@ -40,8 +40,8 @@ TEMPLATE: Final = Path(__file__).with_name("interop.html")
 Result = dict[str, Any]
 
 
-def write(results: Path, order: Mapping[str, Any], again: str) -> Counter[str]:
-    """Write interop.json and index.html of what was asked for into the folder; return how often each result came.
+def write(results: Path, order: Mapping[str, Any], again: str) -> Counter[Verdict]:
+    """Write interop.json and index.html of what was asked for into the folder; return how often each verdict came.
 
     The page names the command that does it `again`.
     """
@@ -61,24 +61,29 @@ def write(results: Path, order: Mapping[str, Any], again: str) -> Counter[str]:
     write_made(results / FILE, json.dumps(document, indent=1) + "\n")
     table = {(meeting["sender"], meeting["receiver"], meeting["case"]): meeting for meeting in judged}
     table |= {(meeting["implementation"], meeting["script"]): meeting for meeting in scripted}
-    counts = Counter(meeting["result"] for meeting in judged + scripted)
-    values = document | {"table": table, "title": _title(counts), "counts": counts, "signs": SIGNS}
-    values["unsupported"] = _unsupported(judged, next(iter(cases), ""))
+    counts = Counter(meeting["verdict"] for meeting in judged + scripted)
+    values = document | {
+        "table": table,
+        "title": _title(counts),
+        "counts": counts,
+        "signs": SIGNS,
+        "verdicts": list(Verdict),
+    }
+    first = next(iter(cases), "")
+    values["unsupported"] = [
+        result for result in judged if (result["verdict"], result["case"]) == (Verdict.UNTESTABLE, first)
+    ]
     values["evidence_of"] = partial(_evidence, results)
     write_page(results / "index.html", TEMPLATE, values, made_below(results / "runs"), again, [FILE])
     return counts
 
 
-def _unsupported(judged: Sequence[Result], case: str) -> list[Result]:
-    return [result for result in judged if (result["result"], result["case"]) == (UNSUPPORTED, case)]
-
-
-def _title(counts: Counter[str]) -> str:
+def _title(counts: Counter[Verdict]) -> str:
     """Say what came out, for the page's head."""
-    tried = plural(counts[PASSED] + counts[FAILED], "try", "tries")
-    if counts[FAILED]:
-        return f"Implementations do not understand each other in {counts[FAILED]} of {tried}"
-    return f"Implementations understand each other in {tried}" if counts[PASSED] else "Nothing could be tried"
+    tried = plural(counts[Verdict.HOLDS] + counts[Verdict.FAILS], "try", "tries")
+    if counts[Verdict.FAILS]:
+        return f"{counts[Verdict.FAILS]} of {tried} failed"
+    return f"Implementations understand each other in {tried}" if counts[Verdict.HOLDS] else "Nothing could be tried"
 
 
 def _evidence(results: Path, result: Result) -> Evidence:
@@ -94,7 +99,7 @@ def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]
     for case in cases:
         if impossible := pair["unsupported"] or pair["without"].get(case):
             judged += [
-                {**ends, "case": name, "result": UNSUPPORTED, "why": impossible, **_left(results, None)}
+                {**ends, "case": name, "verdict": Verdict.UNTESTABLE, "why": impossible, **_left(results, None)}
                 for name in ((case, CLOSE) if case == FIRST else (case,))
             ]
             continue
@@ -102,12 +107,16 @@ def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]
         why, closing = (NO_RUN, None) if folder is None else _judged(folder)
         left = _left(results, folder)
         kind = _kind(folder, why) if folder and why else ""
-        judged.append({**ends, "case": case, "result": FAILED if why else PASSED, "why": why, "kind": kind, **left})
+        judged.append({**ends, "case": case, "verdict": _verdict(why), "why": why, "kind": kind, **left})
         if case == FIRST:
             problem = "the transfer failed" if why else closing
-            close = FAILED if problem else PASSED
-            judged.append({**ends, "case": CLOSE, "result": close, "why": problem, "kind": kind, **left})
+            close = Verdict.OPEN if why == NO_RUN else _verdict(problem)
+            judged.append({**ends, "case": CLOSE, "verdict": close, "why": problem, "kind": kind, **left})
     return judged
+
+
+def _verdict(why: str | None) -> Verdict:
+    return Verdict.OPEN if why == NO_RUN else Verdict.FAILS if why else Verdict.HOLDS
 
 
 def _by_script(results: Path, meeting: Result, script: str) -> Result:
@@ -116,9 +125,9 @@ def _by_script(results: Path, meeting: Result, script: str) -> Result:
     why = NO_RUN if folder is None else _deviation(folder)
     result = {"implementation": meeting["implementation"], "script": script}
     if meeting["unsupported"]:
-        return {**result, "result": UNSUPPORTED, "why": meeting["unsupported"], **_left(results, None)}
+        return {**result, "verdict": Verdict.UNTESTABLE, "why": meeting["unsupported"], **_left(results, None)}
     kind = _kind_by_script(folder) if folder and why else ""
-    return {**result, "result": FAILED if why else PASSED, "why": why, "kind": kind, **_left(results, folder)}
+    return {**result, "verdict": _verdict(why), "why": why, "kind": kind, **_left(results, folder)}
 
 
 def _kind_by_script(folder: Path) -> str:

@@ -10,10 +10,11 @@ import yaml
 from engine.errors import EngineError
 from scenarios import implementations, utp_script
 from scenarios.utp_script import Script, ScriptError
-from testbed.interop.judge import PEER
+from testbed.interop.judge import PEER, STUDY
+from testbed.shared.rulebooks import FOLDER
 
-CASES: Final = Path(__file__).with_name("cases.yaml")
-SCRIPTS: Final = Path(__file__).with_name("scripts")
+CASES: Final = FOLDER / STUDY / "cases.yaml"
+SCRIPTS: Final = FOLDER / STUDY / "scripts"
 
 
 def read_scripts(files: Iterable[Path]) -> dict[str, tuple[str, Script]]:

@@ -5,7 +5,8 @@ from pathlib import Path
 from string import ascii_lowercase
 
 from analysis.documents import read_made
-from testbed.interop.judge import FAILED, FILE, NO_RUN, SIGNS, Result
+from analysis.judge.verdict import SIGNS, Verdict
+from testbed.interop.judge import FILE, Result
 
 
 def tables(folders: Sequence[Path]) -> str:
@@ -21,17 +22,20 @@ def _tables(document: Result) -> list[str]:
 
     def cases(sender: str, receiver: str) -> str:
         run = {case: results[sender, receiver, case] for case in letters}
-        run = {case: result["result"] for case, result in run.items() if result["why"] != NO_RUN}
+        run = {case: Verdict(result["verdict"]) for case, result in run.items() if result["verdict"] != Verdict.OPEN}
         text = SIGNS[next(iter(run.values()))] if len(set(run.values())) == 1 else ""
-        text = text or " ".join(letters[case] for case, result in run.items() if result == FAILED)
-        return text if len(run) == len(letters) or text == SIGNS[FAILED] else f"{text} ?"
+        text = text or " ".join(letters[case] for case, verdict in run.items() if verdict == Verdict.FAILS)
+        return text if len(run) == len(letters) or text == SIGNS[Verdict.FAILS] else f"{text} {SIGNS[Verdict.OPEN]}"
 
     if letters:
         text = ", ".join(f"{letter} `{case}`" for case, letter in letters.items())
         rows = {f"{number} `{name}`": name for number, name in enumerate(names, 1)}
         tables.append(f"Failed: {text}.\n\n{_table('sender', rows, names, cases)}")
     if document["scripts"]:
-        met = {(result["script"], result["implementation"]): SIGNS[result["result"]] for result in document["scripted"]}
+        met = {
+            (result["script"], result["implementation"]): SIGNS[Verdict(result["verdict"])]
+            for result in document["scripted"]
+        }
         rows = {f"`{script}`": script for script in document["scripts"]}
         tables.append(_table("script", rows, names, lambda script, name: met[script, name]))
     return tables

@@ -12,6 +12,7 @@ from typing import Final
 from analysis.capture import packed
 from analysis.errors import BadInputError
 from analysis.files import write_text
+from analysis.judge.statement import Statement
 from analysis.report.formats import texts_with_unit
 from analysis.run_json import NS
 from analysis.series import NotMeasuredError
@@ -29,8 +30,8 @@ from testbed.rewind import bisection, futures, history, page
 from testbed.rewind.futures import PAST, Events, Future, FutureResult
 from testbed.rewind.history import Past
 from testbed.rewind.page import Branch, PageData
-from testbed.shared.inequalities import Inequality, Number, of_option
 from testbed.shared.units import unit
+from testbed.shared.vocabulary import Number, of_option
 
 FORMAT: Final = 1
 FILE: Final = "rewind.json"
@@ -71,7 +72,7 @@ class RewindOptions:
     events: Events | None
     called: str
     captures: tuple[str, ...]
-    judged: Inequality | None
+    judged: Statement | None
     option: str
     processes: ProcessPoolExecutor
 
@@ -112,19 +113,19 @@ class RewindOptions:
         assert self.judged is not None  # noqa: S101 (only asked then)
         if measured is None or bound is None:
             raise NotMeasuredError(next(iter(outcome.unknown.values())))
-        return not self.judged.holds(measured, bound)
+        return not self.judged.keeps(self.judged.bounds[0], measured, bound)
 
     def numbers(self, outcome: FutureResult) -> tuple[Number, Number]:
         """Return what a future gave, and its bound."""
         assert self.judged is not None  # noqa: S101 (only asked then)
-        return outcome.numbers[self.judged.measured], outcome.numbers[self.judged.bound]
+        return outcome.numbers[self.judged.measure], outcome.numbers[self.judged.bounds[0].text]
 
     def _future(self, at_ns: int, redraw: int) -> Future:
         is_past = at_ns >= self.past.cell.settings["duration_ns"]
         changed = "" if self.events is None else f",events={self.called}"
         named = PAST if is_past else f"at={at_ns / NS:.9g}s,redraw={redraw}{changed}"
         events = None if is_past or self.events is None else [event for event in self.events if event["at_ns"] >= at_ns]
-        expressions = (self.judged.measured, self.judged.bound) if self.judged else ()
+        expressions = self.judged.expressions if self.judged else ()
         return Future(self.past, at_ns, redraw, events, named, self.captures, self.folder, expressions)
 
 
@@ -217,7 +218,7 @@ def _show(
     ]
     drawn = "its paths and its kernel draw other numbers" if order.count else "it draws the same numbers"
     events = {None: "the events are the same", NONE: "no further event happens"}
-    holds = order.judged.text if order.judged else None
+    holds = order.judged.id if order.judged else None
     otherwise = f"{drawn}, and {events.get(order.called or None, 'other events happen')}"
     shares = [(instant_ns / NS, share) for instant_ns, share in shares_at]
     shown = PageData(own.folder, order.past.cell.name, at_ns / NS, lost_s, holds, otherwise, branches, shares, command)
@@ -234,11 +235,11 @@ def _late(order: RewindOptions, outcome: FutureResult, at_ns: int) -> Iterator[P
         yield late
 
 
-def _shown(order: RewindOptions, judged: Inequality, outcome: FutureResult) -> str:
+def _shown(order: RewindOptions, judged: Statement, outcome: FutureResult) -> str:
     """Give what was measured, with its unit, or why that is not known, for a page."""
     if why := order.why_unknown(outcome):
         return why
-    return texts_with_unit([order.numbers(outcome)[0] or 0.0], unit(judged.measured))[0]
+    return texts_with_unit([order.numbers(outcome)[0] or 0.0], unit(judged.measure))[0]
 
 
 def _written(number: Number) -> str:
@@ -312,10 +313,10 @@ def _line(order: RewindOptions, outcome: FutureResult) -> str:
     if order.judged is None:
         return says
     if why := order.why_unknown(outcome):
-        return f"{says}; whether it keeps {order.judged.text} is unknown: {why}"
+        return f"{says}; whether it keeps {order.judged.id} is unknown: {why}"
     measured, bound = order.numbers(outcome)
     verdict = "breaks" if order.fails(outcome) else "keeps"
-    return f"{says}; it {verdict} {order.judged.text} ({measured} {order.judged.sign} {bound})"
+    return f"{says}; it {verdict} {order.judged.id} ({measured} {order.judged.bounds[0].sign} {bound})"
 
 
 def _data(order: RewindOptions, outcome: FutureResult) -> dict[str, object]:

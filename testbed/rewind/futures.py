@@ -20,7 +20,7 @@ from engine.finished import is_finished
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell
 from testbed.rewind.history import Past
-from testbed.shared.inequalities import Number, number_of
+from testbed.shared.vocabulary import Number, number_of
 
 STUDY: Final = "rewind"
 PAST: Final = "past"

@@ -7,12 +7,14 @@ from typing import Any, Final, Literal
 import yaml
 
 from analysis.documents import Fields
+from analysis.judge.statement import Statement
 from engine.errors import EngineError
 from scenarios import implementations, tables
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.resolve import expand, written
+from testbed.shared.rulebooks import FOLDER
 
-CASES: Final = Path(__file__).with_name("cases")
+CASES: Final = FOLDER / "compare"
 # matrix names whose values are the implementations; a flow's `implementation: "${client}"` stands for one
 CLIENT, RIVAL = "client", "rival"
 STANDARD: Final = "tcp-cubic"
@@ -68,15 +70,18 @@ def in_order(document: Fields, points: Sequence[str]) -> list[str]:
     return sorted(points, key=place)
 
 
-def check_point(scenario: Path, name: str, field: str) -> None:
-    """Refuse a point that the scenario does not have.
+def points_of(scenario: Path, statement: Statement) -> list[str]:
+    """Return the points of a scenario that a statement is about.
 
     Raises:
-        EngineError: the message begins with the field that named it.
+        EngineError: it has none; the message begins with the statement's field.
     """
     points = list(dict.fromkeys(point(cell.name) for cell in expand(scenario, "complete")))
-    if name not in points:
-        raise EngineError(f"{field}: found {name!r}; allowed: {choices(points, name)}")
+    chosen = [name for name in points if statement.is_about(name)]
+    if not chosen:
+        found = ", ".join(f"{name}: {' or '.join(values)}" for name, values in statement.cells.items())
+        raise EngineError(f"{statement.at}in: found {found}; allowed: {choices(points, found.replace(': ', '='))}")
+    return chosen
 
 
 def filled(

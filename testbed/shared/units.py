@@ -3,7 +3,7 @@
 import ast
 from typing import Final
 
-from testbed.shared.inequalities import is_share
+from analysis.judge.statement import is_share
 from testbed.shared.metrics import METRICS
 
 _SUFFIXES: Final = {"ms": "ms", "s": "s", "pkts": "packets", "bps": "bit/s", "bytes": "bytes"}

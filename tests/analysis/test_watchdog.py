@@ -38,4 +38,4 @@ def test_a_command_that_wants_all_memory_is_refused() -> None:
     asked = "import resource; print(resource.getrlimit(resource.RLIMIT_DATA)[0])"
     with ended_after(60, "reading", 1 << 28):  # processes that are started inside have it, too
         said = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True, text=True).stdout
-    assert 0 < int(said) < 1 << 31 or os.cpu_count() > 64
+    assert 0 < int(said) < 1 << 31 or (os.cpu_count() or 1) > 64

@@ -35,12 +35,12 @@ net.start()
 net.pingAll()
 net.stop()
 """
-WORDS = ["passed"] * 6 + ["page"]  # of a gate of libutp, each at the beginning of a line
+WORDS = ["holds:"] * 6 + ["page:"]  # of a gate of libutp, each at the beginning of a line
 BUDGETS = """\
 client: mine
-budgets:
-  - {name: fills an idle link, scenario: alone, cell: case=10mbit, holds: alone("throughput") > 9}
-  - {name: keeps out of the way, scenario: against-tcp, holds: shared("share") < 20}
+statements:
+  - {id: fills an idle link, scenario: alone, in: {case: 10mbit}, measure: alone("throughput"), above: 9}
+  - {id: keeps out of the way, scenario: against-tcp, measure: shared("share"), below: 20}
 """
 
 
@@ -155,8 +155,8 @@ def test_the_step_for_github_tells_which_budget_is_broken(bare: Callable[[str], 
     given["GITHUB_STEP_SUMMARY"] = "/home/work/summary.md"
     done = inside.run("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"], **given)
     assert done.returncode == 1
-    words = [line.split()[0] for line in done.stdout.splitlines() if line.startswith(("passed", "broken"))]
-    assert words == ["passed", "broken"], done.stdout
+    words = [line.split()[0] for line in done.stdout.splitlines() if line.startswith(("holds: ", "does not hold: "))]
+    assert words == ["holds:", "does"], done.stdout
     assert "keeps out of the way" in (inside.root / "home/work/summary.md").read_text()
 
 

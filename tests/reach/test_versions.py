@@ -22,7 +22,9 @@ def test_two_real_versions(tmp_path: Path) -> None:
     """The search finds the runs of the page, and carries none out again."""
     (tmp_path / "begins.yaml").write_text(SCENARIO)
     budgets = tmp_path / "budgets.yaml"
-    budgets.write_text("budgets: [{name: fills, scenario: begins.yaml, holds: 'alone(\"throughput\") > 0.1'}]\n")
+    budgets.write_text(
+        "statements: [{id: fills, scenario: begins.yaml, measure: 'alone(\"throughput\")', above: 0.1}]\n"
+    )
     order = [f"{Path(sys.executable).parent}/testbed"]
     into = ["--into", f"{tmp_path}/out"]
     old, new = "3.00", "4.1.0-beta2"

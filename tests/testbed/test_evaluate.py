@@ -17,24 +17,39 @@ import yaml
 
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
+from analysis.judge import interval
 from analysis.judge.intervals import student_above
+from analysis.judge.statement import Bound, Statement
+from analysis.judge.verdict import Verdict
 from analysis.series import NotMeasuredError
-from scenarios.load import read
 from scenarios.resolve import expand
 from testbed import own_study, tables
 from testbed.cli import main
 from testbed.evaluate import judge, matrix, pages, read_criteria, scenarios
 from testbed.evaluate.judge import Result, RowAtPoint
-from testbed.evaluate.read_criteria import FILE, FOLDER, Criterion, CriterionRow
+from testbed.evaluate.read_criteria import FOLDER, Criterion
 from testbed.evaluate.tables import tables as markdown
 from testbed.shared.panel import filled, point, points_for
+from testbed.shared.rulebooks import STATEMENTS
 from tests.analysis.browser import invalid
 from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "evaluate.md").read_text()
-FLOOR = CriterionRow("floor", "it is fast", "is slow", "runs", None, "throughput()", "Mbit/s", "baseline", False, "so")
-CEILING = CriterionRow("ceiling", "it is short", "is long", "runs", None, "queue_ms", "ms", "baseline", True, "so")
+FLOOR = Statement(
+    "floor",
+    "throughput()",
+    (Bound(">=", "baseline"),),
+    {},
+    says="it is fast",
+    otherwise="is slow",
+    because="so",
+    scenario="runs",
+    unit="Mbit/s",
+)
+CEILING = replace(
+    FLOOR, id="ceiling", measure="queue_ms", bounds=(Bound("<=", "baseline"),), otherwise="is long", unit="ms"
+)
 
 
 def test_the_page_lists_the_criteria() -> None:
@@ -47,36 +62,36 @@ def test_the_page_lists_the_criteria() -> None:
 
 def test_the_page_lists_the_fields() -> None:
     head = "| field | value | default | meaning |\n|---|---|---|---|\n"
-    schema = read(read_criteria.SCHEMA).data
+    schema = read_criteria.FORM.schema()
     fields = "\n".join(rows(schema, schema))
     assert f"<!-- fields of criterion -->\n{head}{fields}\n<!-- end of fields of criterion -->" in PAGE
 
 
 def test_each_scenario_has_a_row() -> None:
     used = {file for criterion in read_criteria.load_all() for file in criterion.scenarios.values()}
-    assert used == {file for file in FOLDER.glob("*/*.yaml") if file.name != FILE}
+    assert used == {file for file in FOLDER.glob("*/*.yaml") if file.name != STATEMENTS}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scenario": "buffer"}, "rows[0].scenario: found 'buffer'; allowed: buffers"),
-        ({"points": ["buffer=9p"]}, "rows[0].points: found 'buffer=9p'; allowed: "),
-        ({"measure": "queue_msec"}, "rows[0].measure: unknown word 'queue_msec'"),
-        ({"measure": "baseline"}, "rows[0].measure: unknown word 'baseline'"),
-        ({"at_least": 3}, "rows[0]: "),
-        ({"id": "use"}, "rows[1].id: found 'use' again; allowed: another name"),
+        ({"scenario": "buffer"}, "statements[0].scenario: found 'buffer'; allowed: buffers"),
+        ({"in": {"buffer": "9p"}}, "statements[0].in.buffer: found '9p'; allowed: "),
+        ({"measure": "queue_msec"}, "statements[0].measure: unknown word 'queue_msec'"),
+        ({"measure": "baseline"}, "statements[0].measure: unknown word 'baseline'"),
+        ({"at_least": 3}, "statements[0]: "),
+        ({"id": "use"}, "statements[1].id: found 'use' again; allowed: another name"),
         ({"at_most": "itself + 1"}, "the bound says 'itself', without a victim; allowed: the flow's name"),
     ],
 )
 def test_what_is_wrong_with_a_criterion(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     folder = shutil.copytree(FOLDER / "bufferbloat", tmp_path / "bufferbloat")
-    data = yaml.safe_load((folder / FILE).read_text())
-    data["rows"][0] |= change
-    (folder / FILE).write_text(yaml.safe_dump(data))
+    data = yaml.safe_load((folder / STATEMENTS).read_text())
+    data["statements"][0] |= change
+    (folder / STATEMENTS).write_text(yaml.safe_dump(data))
     with pytest.raises(BadInputError) as error:
-        read_criteria.load(folder / FILE)
-    assert f"{FILE}:" in str(error.value)
+        read_criteria.load(folder / STATEMENTS)
+    assert f"{STATEMENTS}:" in str(error.value)
     assert message in str(error.value)
 
 
@@ -128,36 +143,36 @@ AGAIN = "testbed evaluate mine"
 @pytest.mark.parametrize(
     ("row", "pairs", "verdict"),
     [
-        (FLOOR, [(5.0, 4.0), (5.1, 4.0), (5.2, 4.1)], judge.MET),
-        (FLOOR, [(4.0, 4.0), (4.1, 4.1)], judge.MET),  # on the bound in each seed
-        (FLOOR, [(3.0, 4.0), (3.1, 4.0), (3.2, 4.1)], judge.NOT_MET),
-        (FLOOR, [(3.0, 4.0), (5.1, 4.0), (4.2, 4.1)], judge.OPEN),
-        (FLOOR, [(3.0, 4.0)], judge.OPEN),  # one seed never judges
-        (FLOOR, [(5.0, 4.0)], judge.OPEN),
-        (CEILING, [(3.0, 4.0), (3.0, 4.0)], judge.MET),
-        (CEILING, [(NEVER, 4.0), (NEVER, 4.0)], judge.NOT_MET),
-        (CEILING, [(NEVER, 4.0), (3.0, 4.0)], judge.OPEN),
-        (CEILING, [(3.0, NEVER), (3.0, NEVER)], judge.MET),
-        (FLOOR, [(3.0, NEVER), (3.0, NEVER)], judge.NOT_MET),
+        (FLOOR, [(5.0, 4.0), (5.1, 4.0), (5.2, 4.1)], Verdict.HOLDS),
+        (FLOOR, [(4.0, 4.0), (4.1, 4.1)], Verdict.HOLDS),  # on the bound in each seed
+        (FLOOR, [(3.0, 4.0), (3.1, 4.0), (3.2, 4.1)], Verdict.FAILS),
+        (FLOOR, [(3.0, 4.0), (5.1, 4.0), (4.2, 4.1)], Verdict.OPEN),
+        (FLOOR, [(3.0, 4.0)], Verdict.OPEN),  # one seed never judges
+        (FLOOR, [(5.0, 4.0)], Verdict.OPEN),
+        (CEILING, [(3.0, 4.0), (3.0, 4.0)], Verdict.HOLDS),
+        (CEILING, [(NEVER, 4.0), (NEVER, 4.0)], Verdict.FAILS),
+        (CEILING, [(NEVER, 4.0), (3.0, 4.0)], Verdict.OPEN),
+        (CEILING, [(3.0, NEVER), (3.0, NEVER)], Verdict.HOLDS),
+        (FLOOR, [(3.0, NEVER), (3.0, NEVER)], Verdict.FAILS),
     ],
 )
-def test_verdicts(row: CriterionRow, pairs: list[tuple[float, float]], verdict: str) -> None:
-    assert verdicts_of([with_margins([judge.margin_of(row, value, bound) for value, bound in pairs])]) == [verdict]
+def test_verdicts(row: Statement, pairs: list[tuple[float, float]], verdict: str) -> None:
+    assert verdicts_of([with_margins([interval.margin_of(row, value, bound) for value, bound in pairs])]) == [verdict]
 
 
 @pytest.mark.parametrize(("measured", "bound"), [(NEVER, NEVER), (float("nan"), 4.0), (4.0, float("nan"))])
 @pytest.mark.parametrize("row", [FLOOR, CEILING])
-def test_no_bound_is_kept_by_what_is_no_number(row: CriterionRow, measured: float, bound: float) -> None:
+def test_no_bound_is_kept_by_what_is_no_number(row: Statement, measured: float, bound: float) -> None:
     with pytest.raises(NotMeasuredError):
-        judge.margin_of(row, measured, bound)
+        interval.margin_of(row, measured, bound)
 
 
 def with_margins(margins: list[float]) -> RowAtPoint:
-    interval, chances = judge.chances_of(margins)
-    return RowAtPoint("floor", "single", judge.OPEN, "", len(margins), 3.0, 4.0, 4.0, interval, "runs/x", "", chances)
+    margin, chances = interval.chances_of(margins)
+    return RowAtPoint("floor", "single", Verdict.OPEN, "", len(margins), 3.0, 4.0, 4.0, margin, "runs/x", "", chances)
 
 
-def verdicts_of(cells: list[RowAtPoint]) -> list[str]:
+def verdicts_of(cells: list[RowAtPoint]) -> list[Verdict]:
     [of_criterion] = judge.decided([judged("text", cells)])
     return [cell.verdict for cell in of_criterion.cells]
 
@@ -166,9 +181,9 @@ def test_a_page_of_controls_on_their_bounds_has_hardly_a_false_verdict() -> None
     """Of pages on which every cell lies on its bound, one in twenty has a cell that is called not met."""
     draw = np.random.default_rng(1).normal
     pages_of = [[with_margins([draw(0, 1) for _ in range(5)]) for _ in range(200)] for _ in range(200)]
-    wrong = sum(judge.NOT_MET in verdicts_of(page) for page in pages_of)
+    wrong = sum(Verdict.FAILS in verdicts_of(page) for page in pages_of)
     assert wrong <= 18  # binomial: more than that in 200 pages has a chance of 0.8 %
-    alone = sum(judge.NOT_MET in verdicts_of([cell]) for page in pages_of for cell in page)
+    alone = sum(Verdict.FAILS in verdicts_of([cell]) for page in pages_of for cell in page)
     assert 0.04 < alone / 40_000 < 0.06
 
 
@@ -190,17 +205,19 @@ def test_chances_of_student(t: float, degrees: int, chance: float) -> None:
 
 def test_what_a_placebo_misses_is_open() -> None:
     missed, kept = with_margins([-3.0, -3.1]), with_margins([3.0, 3.1])
-    for cells, placebos, verdicts in (([missed], [missed], [judge.OPEN]), ([missed], [kept], [judge.NOT_MET])):
+    for cells, placebos, verdicts in (([missed], [missed], [Verdict.OPEN]), ([missed], [kept], [Verdict.FAILS])):
         own, beside = judge.decided([judged("text", cells)]), judge.decided([judged("text", placebos)])
         [of_criterion] = judge.beside_placebo(own, beside)
         assert [cell.verdict for cell in of_criterion.cells] == verdicts
 
 
 def test_a_criterion_that_is_measured_in_part_is_not_met() -> None:
-    met = judged("MUST", [cell("single", judge.MET)])
+    met = judged("MUST", [cell("single", Verdict.HOLDS)])
     part = replace(met, criterion=replace(met.criterion, not_measured="No power."))
-    assert (met.verdict, part.verdict) == (judge.MET, judge.NOT_MEASURED)
-    assert "? 9.9    A title (1 met; a part is not measured)" in pages.summary([part], "a", "b", 5, Path("page.html"))
+    assert (met.verdict, part.verdict) == (Verdict.HOLDS, Verdict.UNTESTABLE)
+    assert "\N{EN DASH} 9.9    A title (1 holds; a part is not measured)" in pages.summary(
+        [part], "a", "b", 5, Path("page.html")
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,14 +236,14 @@ def test_only_a_number_has_a_unit(numbers: list[tuple[float, float, float]], tol
 @pytest.mark.parametrize(
     ("measure", "bound", "own", "baseline", "verdict"),
     [
-        ("queue_ms.mean()", "9", None, None, judge.MET),
-        ("queue_ms.mean()", "9", 4.2, None, judge.NOT_MEASURED),
-        ("queue_ms.mean()", "9", 99, None, judge.MET),  # after the run's end
-        ("queue_ms.mean()", "-1", 4.2, None, judge.NOT_MET),
-        ("queue_ms.mean()", 'min(ended("client"), 9) - 2', 4.2, None, judge.NOT_MEASURED),  # kept in one of two seeds
-        ("loss_rate(9.999, 10)", "9", 4.2, None, judge.NOT_MEASURED),  # no packet arrived
-        ("queue_ms.mean()", "9", None, 4.2, judge.MET),
-        ("queue_ms.mean()", "2 * baseline", None, 4.2, judge.NOT_MEASURED),
+        ("queue_ms.mean()", "9", None, None, Verdict.HOLDS),
+        ("queue_ms.mean()", "9", 4.2, None, Verdict.UNTESTABLE),
+        ("queue_ms.mean()", "9", 99, None, Verdict.HOLDS),  # after the run's end
+        ("queue_ms.mean()", "-1", 4.2, None, Verdict.FAILS),
+        ("queue_ms.mean()", 'min(ended("client"), 9) - 2', 4.2, None, Verdict.UNTESTABLE),  # kept in one of two seeds
+        ("loss_rate(9.999, 10)", "9", 4.2, None, Verdict.UNTESTABLE),  # no packet arrived
+        ("queue_ms.mean()", "9", None, 4.2, Verdict.HOLDS),
+        ("queue_ms.mean()", "2 * baseline", None, 4.2, Verdict.UNTESTABLE),
     ],
 )
 def test_who_ended_early_meets_nothing(
@@ -244,7 +261,7 @@ def test_who_ended_early_meets_nothing(
     study = tmp_path / "studies" / judge.STUDY
     study.mkdir(parents=True)
     (study / "x-runs.yaml").write_text("experiment: x-runs\nmatrix: {client: [mine, tcp-cubic]}\n")
-    row = replace(CEILING, measure=measure, bound=bound)
+    row = replace(CEILING, measure=measure, bounds=(Bound("<=", bound),))
     criterion = Criterion("x", "9.9", "A title", "MUST", "Why?", [row], [], None)
     of_criterion = judge.decided([Result(criterion, judge.cells_of(criterion, tmp_path, "mine", "tcp-cubic"))])[0]
     assert of_criterion.verdict == verdict
@@ -268,10 +285,10 @@ def test_a_neighbour_that_never_connects_is_a_number(tmp_path: Path) -> None:
     study = tmp_path / "studies" / judge.STUDY
     study.mkdir(parents=True)
     (study / "x-runs.yaml").write_text("experiment: x-runs\nmatrix: {client: [mine, tcp-cubic]}\n")
-    row = replace(FLOOR, measure='throughput("tcp", 1)', bound="0.5 * baseline")
+    row = replace(FLOOR, measure='throughput("tcp", 1)', bounds=(Bound(">=", "0.5 * baseline"),))
     criterion = Criterion("x", "9.9", "A title", "MUST", "Why?", [row], [], None)
     [found] = judge.decided([Result(criterion, judge.cells_of(criterion, tmp_path, "mine", "tcp-cubic"))])[0].cells
-    assert (found.verdict, found.measured, found.ended) == (judge.NOT_MET, 0, "")
+    assert (found.verdict, found.measured, found.ended) == (Verdict.FAILS, 0, "")
     assert found.why.endswith("; tcp gave up in 2 of 2 runs: sender exited with 1: no luck")
 
 
@@ -280,18 +297,18 @@ def judged(level: str, cells: list[RowAtPoint]) -> Result:
     return Result(Criterion("x", "9.9", "A title", level, "Why?", rows_of, [], None), cells)
 
 
-def cell(point: str, verdict: str) -> RowAtPoint:
+def cell(point: str, verdict: Verdict) -> RowAtPoint:
     return RowAtPoint("floor", point, verdict, "3 Mbit/s", 5, 3.0, 4.0, 4.0, (-1.0, -0.5), "runs/x")
 
 
 def test_the_worst_cell_decides_and_faults_of_must_come_first() -> None:
-    text = judged("text", [cell("single", judge.NOT_MET)])
-    must = judged("MUST", [cell("rate=1mbit", judge.NOT_MET), cell("rate=2mbit", judge.MET)])
+    text = judged("text", [cell("single", Verdict.FAILS)])
+    must = judged("MUST", [cell("rate=1mbit", Verdict.FAILS), cell("rate=2mbit", Verdict.HOLDS)])
     forms = judged("MUST", [])
-    unknown = judged("MUST", [cell("rate=1mbit", judge.MET), cell("rate=2mbit", judge.NOT_MEASURED)])
+    unknown = judged("MUST", [cell("rate=1mbit", Verdict.HOLDS), cell("rate=2mbit", Verdict.UNTESTABLE)])
     verdicts = [judged.verdict for judged in (text, must, forms, unknown)]
-    assert verdicts == [judge.NOT_MET, judge.NOT_MET, judge.NOT_MEASURED, judge.NOT_MEASURED]
-    assert unknown.verdict_of(FLOOR) == judge.NOT_MEASURED
+    assert verdicts == [Verdict.FAILS, Verdict.FAILS, Verdict.UNTESTABLE, Verdict.UNTESTABLE]
+    assert unknown.verdict_of(FLOOR) == Verdict.UNTESTABLE
     assert pages.faults([text, must]) == ["is slow (rate=1mbit) [9.9, MUST]", "is slow [9.9]"]
 
 
@@ -307,13 +324,13 @@ def test_runs_that_failed_are_counted(tmp_path: Path) -> None:
 
 def test_the_summary_says_what_it_does_whom_it_harms_and_where_it_fails() -> None:
     told = replace(FLOOR, id="told", tells="its rate", harms="web pages", otherwise="is slow to others")
-    cells = [cell("rate=1mbit", judge.NOT_MET), replace(cell("single", judge.NOT_MET), row="told", measured=1.25)]
+    cells = [cell("rate=1mbit", Verdict.FAILS), replace(cell("single", Verdict.FAILS), row="told", measured=1.25)]
     of_criterion = Result(Criterion("x", "9.9", "A title", "MUST", "Why?", [FLOOR, told], [], None), cells)
     lines = pages.summary([of_criterion], "mine", "tcp-cubic", 5, Path("page.html")).splitlines()
     assert lines[3:-1] == [
         "What it does:",
         "  - its rate: 1.25 Mbit/s; tcp-cubic: 4",
-        "Whom it harms, more than the baseline does:",
+        "Flows harmed more than by the baseline:",
         "  - web pages: it is slow to others [9.9, MUST]",
         "Where it fails: mine",
         "  - is slow (rate=1mbit) [9.9, MUST]",
@@ -323,28 +340,28 @@ def test_the_summary_says_what_it_does_whom_it_harms_and_where_it_fails() -> Non
 def test_the_summary_says_what_is_not_known() -> None:
     told = replace(FLOOR, id="told", harms="web pages", otherwise="is slow to others")
     cells = [
-        cell("rate=1mbit", judge.OPEN),
-        cell("rate=2mbit", judge.NOT_MEASURED),
-        replace(cell("single", judge.NOT_MEASURED), row="told"),
+        cell("rate=1mbit", Verdict.OPEN),
+        cell("rate=2mbit", Verdict.UNTESTABLE),
+        replace(cell("single", Verdict.UNTESTABLE), row="told"),
     ]
     of_criterion = Result(Criterion("x", "9.9", "A title", "MUST", "Why?", [FLOOR, told], [], "No power."), cells)
     form = Result(Criterion("y", "9.10", "Another", "text", "Why?", [], ["Why so?"], None), [])
     lines = pages.summary([of_criterion, form], "mine", "tcp-cubic", 1, Path("page.html")).splitlines()
     assert lines[4:-1] == [
-        "Whom it harms, more than the baseline does:",
+        "Flows harmed more than by the baseline:",
         "  - not known: no cell about others was decided",
         "What is not known:",
         "  - whether other seeds say the same: one seed decides nothing",
         "  - what no run here shows [9.9]",
         "  - what only its author can answer [9.10]",
-        "  - whether it is slow (rate=2mbit): not measured [9.9, MUST]",
-        "  - whether it is slow to others: not measured [9.9, MUST]",
+        "  - whether it is slow (rate=2mbit): cannot be tested [9.9, MUST]",
+        "  - whether it is slow to others: cannot be tested [9.9, MUST]",
         "  - whether it is slow (rate=1mbit): open [9.9, MUST]",
     ]
 
 
 def test_a_table_of_several_controls(tmp_path: Path) -> None:
-    met, failed = cell("single", judge.MET), cell("rate=1mbit", judge.NOT_MET)
+    met, failed = cell("single", Verdict.HOLDS), cell("rate=1mbit", Verdict.FAILS)
     folders = []
     for name, cells in (("libtorrent-2.0", [met]), ("tcp-good", [met, met]), ("tcp-bad", [met, failed])):
         folders.append(tmp_path / name)
@@ -375,15 +392,15 @@ def test_a_page_keeps_its_tables_where_an_evaluation_is_missing(
 
 
 def test_a_matrix_of_all_controls_whose_signs_lead_to_their_evidence(tmp_path: Path) -> None:
-    met, failed = cell("single", judge.MET), cell("rate=1mbit", judge.NOT_MET)
+    met, failed = cell("single", Verdict.HOLDS), cell("rate=1mbit", Verdict.FAILS)
     for name, cells in (("tcp-good", [met]), ("tcp-bad", [met, failed])):
         (tmp_path / name).mkdir()
         pages.write(tmp_path / name, [judged("MUST", cells)], name, "tcp-cubic", 5, {}, AGAIN)
     other = Result(Criterion("y", "9.10", "Another", "text", "Why?", [FLOOR], [], None), [met])
     pages.write(tmp_path / "tcp-good", [judged("MUST", [met]), other], "tcp-good", "tcp-cubic", 5, {}, AGAIN)
     text = matrix.write(tmp_path).read_text()
-    assert '<a class="verdict not-met" href="tcp-bad/index.html#x" title="1 not met, 1 met"' in text
-    assert '<a class="verdict met" href="tcp-good/index.html#y" title="1 met"' in text
+    assert '<a class="verdict does-not-hold" href="tcp-bad/index.html#x" title="1 holds, 1 does not hold"' in text
+    assert '<a class="verdict holds" href="tcp-good/index.html#y" title="1 holds"' in text
     assert "tcp-bad/index.html#y" not in text  # it was not asked there
     assert text.index("9.9 A title") < text.index("9.10 Another")
     assert "<h1>1 of 2 congestion controls met all that was measured of RFC 9743&#39;s criteria</h1>" in text
@@ -393,7 +410,7 @@ def test_a_matrix_of_all_controls_whose_signs_lead_to_their_evidence(tmp_path: P
 def test_a_damaged_evaluation_is_left_out_of_the_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("tcp-good", "tcp-bad"):
         (tmp_path / name).mkdir()
-        pages.write(tmp_path / name, [judged("MUST", [cell("single", judge.MET)])], name, "tcp-cubic", 5, {}, AGAIN)
+        pages.write(tmp_path / name, [judged("MUST", [cell("single", Verdict.HOLDS)])], name, "tcp-cubic", 5, {}, AGAIN)
     (tmp_path / "tcp-bad" / matrix.DATA).write_text("{}")
     text = matrix.write(tmp_path).read_text()
     assert "tcp-good/index.html" in text and "tcp-bad" not in text
@@ -404,16 +421,16 @@ def test_the_page_has_a_card_with_its_evidence_for_each_statement(tmp_path: Path
     run = tmp_path / "runs" / "x"
     (run / "pcap").mkdir(parents=True)
     (run / "pcap" / "sender.pcap").touch()
-    of_criterion = judged("MUST", [cell("rate=1mbit", judge.NOT_MET), cell("rate=2mbit", judge.MET)])
+    of_criterion = judged("MUST", [cell("rate=1mbit", Verdict.FAILS), cell("rate=2mbit", Verdict.HOLDS)])
     page = pages.write(tmp_path, [of_criterion], "mine", "tcp-cubic", 2, {}, AGAIN)
     text = page.read_text()
-    assert "<h1>mine does not meet its bound in 1 of 2 decided cells</h1>" in text
+    assert "<h1>mine misses 1 of 2 bounds</h1>" in text
     assert "<li>Not known: no cell about others was decided.</li>" in text
-    assert '<article class="claim not-met" id="x-floor"' in text
+    assert '<article class="claim does-not-hold" id="x-floor"' in text
     assert '<a href="runs/x/pcap/sender.pcap">sender</a>' in text
     assert "testbed run studies/evaluate/x-runs.yaml --seed x --cell runs --into again" in text
     assert invalid(tmp_path, page.name) == ""
-    assert "met: of either, 5 % are expected" in (tmp_path / "evaluation.md").read_text()
+    assert "does not hold: of either, 5 % are expected" in (tmp_path / "evaluation.md").read_text()
     assert "3 Mbit/s; inside by -1 to -0.5, 5 seeds |" in (tmp_path / "evaluation.md").read_text()
     assert f"`{AGAIN}` repeats it" in (tmp_path / "evaluation.md").read_text()
 
@@ -424,9 +441,9 @@ def test_a_control_that_never_backs_off_fails_its_rows(
     """BBR of the kernel is the first version: RFC 9743 names its losses behind less than 1.5 products of buffer."""
     document = evaluated("tcp-bbr", "high-loss", "multipath")
     cells = {of_cell["point"]: of_cell for of_cell in document["criteria"][0]["cells"]}
-    assert cells["number=12,buffer=33p"]["verdict"] == judge.NOT_MET
-    assert cells["number=1,buffer=66p"]["verdict"] == judge.MET
-    assert document["criteria"][1]["verdict"] == judge.NOT_MEASURED
+    assert cells["number=12,buffer=33p"]["verdict"] == Verdict.FAILS
+    assert cells["number=1,buffer=66p"]["verdict"] == Verdict.HOLDS
+    assert document["criteria"][1]["verdict"] == Verdict.UNTESTABLE
     folder = tmp_path / "tcp-bbr"
     text = (folder / "index.html").read_text()
     pictures = set(re.findall(r'src="(figures/[\w-]+[.]svg)" alt="[^"]*[Tt]cp-cubic[^"]*"', text))
@@ -507,12 +524,12 @@ def evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..
     def evaluate(name: str, *chosen: str) -> dict[str, Any]:
         words = [word for criterion in chosen for word in ("--criterion", criterion)]
         order = ["evaluate", name, *words, "--seeds", "3", "--most-seeds", "3", "--into", str(tmp_path)]
-        assert main(order) == 0
+        status = main(order)
         folder = tmp_path / name
         first = {file.name: file.read_bytes() for file in folder.glob("[!.]*.*")}
         printed = capsys.readouterr().out
         assert f"Page: {folder / 'index.html'}" in printed
-        assert main(order) == 0
+        assert main(order) == status
         assert capsys.readouterr().out == printed
         assert {file.name: file.read_bytes() for file in folder.glob("[!.]*.*")} == first
         document: dict[str, Any] = json.loads(first["evaluation.json"])

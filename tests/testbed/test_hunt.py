@@ -31,7 +31,7 @@ from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import Data, name, text
 from testbed.hunt.survival import Survival
 from testbed.shared import packets
-from testbed.shared.inequalities import number_of
+from testbed.shared.vocabulary import number_of
 from tests.analysis.browser import unsound_by_itself
 from tests.analysis.synthetic import plain, write
 from tests.workflows.test_documentation import rows

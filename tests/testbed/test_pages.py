@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from analysis.capture.columns import write_columns
+from analysis.judge.verdict import Verdict
 from analysis.observer.standalone import report
 from testbed.check import page as check
 from testbed.compare import judge as comparison
 from testbed.compare import pages as compare
 from testbed.conformance import judge as conformance
-from testbed.evaluate import judge as evaluation
 from testbed.evaluate import matrix
 from testbed.evaluate import pages as evaluate
 from testbed.gate import budgets, pictures, reports
@@ -85,7 +85,7 @@ def a_conformance(folder: Path) -> list[Path]:
 
 
 def an_evaluation(folder: Path) -> list[Path]:
-    cells = [cell("rate=1mbit", evaluation.NOT_MET), cell("rate=2mbit", evaluation.MET)]
+    cells = [cell("rate=1mbit", Verdict.FAILS), cell("rate=2mbit", Verdict.HOLDS)]
     run = write(folder / "mine" / "runs", plain())
     run.rename(folder / "mine" / "runs" / "x")
     (folder / "mine" / "runs" / "made").rename(folder / "mine" / "runs" / "others")

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analysis.judge.verdict import Verdict
 from scenarios import implementations
 from scenarios.resolve import expand
 from testbed import own_study
@@ -142,26 +143,30 @@ def test_a_number_is_near_to_that_of_one_version(number: float, good: float, bad
     assert is_nearer(number, good, bad) is nearer
 
 
-def judgement(version: str, measured: float | None, result: str) -> JudgedBudgets:
-    says = f"share = {measured}, budget < 20"
-    outcome = BudgetResult("leaves", "race", "single", result, measured, 20.0, says, "", 1.0, "%")
+def judgement(version: str, measured: float | None, verdict: Verdict) -> JudgedBudgets:
+    why = f"share = {measured}, allowed below 20"
+    outcome = BudgetResult("leaves", "race", "single", verdict, measured, 20.0, why, "", 1.0, "%")
     return JudgedBudgets(f"mine@{version}", version, 1, [outcome])
 
 
 def test_the_page_shows_every_version(tmp_path: Path) -> None:
     """Also one whose runs failed, and one in which it never happened."""
-    judgements = {"1.0": judgement("1.0", 12.5, "passed"), "1.1": judgement("1.1", None, "broken"), "1.2": None}
+    judgements = {
+        "1.0": judgement("1.0", 12.5, Verdict.HOLDS),
+        "1.1": judgement("1.1", None, Verdict.FAILS),
+        "1.2": None,
+    }
     folders = {version: tmp_path / f"mine@{version}" for version in judgements}
     again = "testbed gate versions mine"
     shown = pictures.write(tmp_path, "mine", judgements, folders, again).read_text()
-    row = r'<tr><th scope="row">([\d.]+)</th><td>\s*<span class="verdict (\w+)">(\w+)</span></td><td>(.*?)[<\n]'
+    row = r'<tr><th scope="row">([\d.]+)</th><td>\s*<span class="verdict ([\w-]+)">([\w ]+)</span></td><td>(.*?)[<\n]'
     assert "mine 1.0 to 1.2 differ in 1 of 1 budget" in shown
     assert re.findall(row, shown) == [
-        ("1.0", "passed", "passed", "share = 12.5, budget &lt; 20"),
-        ("1.1", "broken", "broken", "share = None, budget &lt; 20"),
-        ("1.2", "unknown", "unknown", "its runs failed"),
+        ("1.0", "holds", "holds", "share = 12.5, allowed below 20"),
+        ("1.1", "does-not-hold", "does not hold", "share = None, allowed below 20"),
+        ("1.2", "open", "open", "its runs failed"),
     ]
-    assert "Leaves [%]; 1.0. The budget: 20. 1.0 12.5, passed." in shown
+    assert "Leaves [%]; 1.0. The budget: 20. 1.0 12.5, holds." in shown
     assert (tmp_path / "budget-1-narrow.svg").exists()
     assert '<a href="mine%401.0/index.html">1.0</a>' in shown and f"<code>{again}</code>" in shown
     data = json.loads((tmp_path / "versions.json").read_text())

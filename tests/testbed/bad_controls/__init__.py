@@ -42,9 +42,9 @@ def with_bad_controls(into: Path) -> Copy:
 def only(copy: Copy, rows: Sequence[str]) -> None:
     """Let the copy's criteria have these rows alone, as criterion/row, of those criteria that they name."""
     for criterion in {row.partition("/")[0] for row in rows}:
-        place = Path("testbed/evaluate/criteria") / criterion / "criterion.yaml"
+        place = Path("workflows/rulebooks/rfc9743") / criterion / "statements.yaml"
         data = yaml.safe_load((ROOT / place).read_text())
-        data["rows"] = [row for row in data["rows"] if f"{criterion}/{row['id']}" in rows]
+        data["statements"] = [row for row in data["statements"] if f"{criterion}/{row['id']}" in rows]
         (copy.folder / place).write_text(yaml.safe_dump(data))
 
 
@@ -60,11 +60,11 @@ def failed(copy: Copy, name: str, rows: Sequence[str]) -> set[str]:
     only(copy, rows)
     chosen = "".join(f" --criterion {criterion}" for criterion in sorted({row.partition("/")[0] for row in rows}))
     done = copy(f"testbed evaluate tcp-bad-{name} --baseline tcp-reno --seeds {CONTROLS[name]['seeds']}{chosen}")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode in (0, 1, 2), done.stdout + done.stderr
     document = json.loads((copy.folder / "results/evaluate" / f"tcp-bad-{name}" / "evaluation.json").read_text())
     return {
         f"{criterion['id']}/{cell['row']}"
         for criterion in document["criteria"]
         for cell in criterion["cells"]
-        if cell["verdict"] == "not met"
+        if cell["verdict"] == "does not hold"
     }

@@ -122,7 +122,7 @@ def _make_studies(into: Path) -> None:
 
 
 def _make_budgets(into: Path) -> None:
-    _copies([PROJECT / "testbed/gate/budgets.yaml"], into)
+    _copies([PROJECT / "workflows/rulebooks/gate/budgets.yaml"], into)
 
 
 def _read_implementations(folder: Path) -> None:
@@ -304,7 +304,7 @@ def _make_properties(into: Path) -> None:
 
 
 def _make_scripts(into: Path) -> None:
-    _copies(sorted((PROJECT / "testbed/interop/scripts").glob("*.utp")), into)
+    _copies(sorted((PROJECT / "workflows/rulebooks/interop/scripts").glob("*.utp")), into)
 
 
 KINDS: Final[dict[str, Kind]] = {
