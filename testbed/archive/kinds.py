@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from analysis.experiment_files import METRICS, VERDICTS
 from common import sums
 from engine.errors import EngineError
 from engine.images import PROJECT
@@ -15,7 +16,8 @@ from scenarios.run_files import OF_RUN
 from testbed.archive.completeness import FILES
 from testbed.archive.crate import EXPERIMENTS, RUNS, Crate, listed
 
-NOTHING: Final = "nothing"
+FIGURE: Final = tuple(name for name in FILES if name not in (METRICS, VERDICTS))
+REPORT: Final = "pages of the report"
 PROJECT_FILES: Final = (
     *("Snakefile", "README.md", "LICENSE", "CITATION.cff", "requirements.lock", "workflows/config.yaml"),
 )
@@ -68,12 +70,24 @@ KINDS: Final = (
     Kind(
         "verdicts",
         ("experiments/<experiment>/verdicts.json",),
-        "with verdicts computed so, once all runs are there; not those of KUnit cases",
+        "with verdicts computed so, once all runs are there; those of KUnit cases from the archived outcomes",
     ),
-    Kind("figures", tuple(f"experiments/<experiment>/figure{end}" for end in (".svg", "-narrow.svg", ".txt")), NOTHING),
-    Kind("outcomes of KUnit cases", ("kunit.json",), NOTHING),
-    Kind("tables over runs", ("tables/<table>",), NOTHING),
-    Kind("pages of the report", ("report/**",), NOTHING),
+    Kind(
+        "figures",
+        tuple(f"experiments/<experiment>/{name}" for name in FIGURE),
+        "with figures drawn from all runs, once they are there; numbers in them to a hundredth",
+    ),
+    Kind(
+        "outcomes of KUnit cases",
+        ("kunit.json",),
+        "with `--all`, kernel, modules and cases with those of a repetition; the log, which decides nothing, never",
+    ),
+    Kind(
+        "tables over runs",
+        ("tables/<table>",),
+        "with tables made from all runs of all experiments, once they are there; not times of hosts and commits",
+    ),
+    Kind(REPORT, ("report/**",), "never: not vouched for, and a line says so"),
     Kind(
         "files of studies",
         ("workflows/studies/**",),
@@ -128,10 +142,10 @@ def _digest(file: Path) -> str | None:
 
 
 def told(crate: Crate, compared: Collection[str]) -> str:
-    """Say of each kind how many files were not compared."""
+    """Say of each kind how many files were not compared, but for the report, of which a line of its own tells."""
     counts: Counter[str] = Counter()
     for name in crate.sums.keys() - set(compared):
         kind = kind_of(name)
         assert kind is not None  # noqa: S101 (the archive was checked)
-        counts[kind.name] += 1
+        counts[kind.name] += kind.name != REPORT
     return ", ".join(f"{counts[kind.name]} {kind.name}" for kind in KINDS if counts[kind.name])

@@ -21,6 +21,7 @@ from rocrate.model import ContextEntity
 from rocrate.rocrate import ROCrate
 
 from analysis.experiment_files import VERDICTS
+from common import sums
 from common.archives import ArchiveError, pack, sync
 from common.commit import commit
 from engine.errors import EngineError
@@ -216,8 +217,8 @@ def _images(crate: ROCrate, provenance: dict[str, Any]) -> list[Any]:
 
 
 def _folder(crate: ROCrate, source: Path, place: Path) -> list[Any]:
-    """Add all files of a folder but the hidden ones."""
-    return [_file(crate, source / path, place / path) for path in below(source)]
+    """Add all files of a folder but the hidden ones and its sums, as the crate has its own."""
+    return [_file(crate, source / path, place / path) for path in below(source) if path.name != sums.FILE]
 
 
 def _file(crate: ROCrate, source: Path, place: Path) -> Any:

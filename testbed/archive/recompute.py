@@ -40,7 +40,8 @@ Row = tuple[str, ...]
 class Recomputation:
     """An experiment of which `repeated` and `read` runs (of archived captures), out of `runs`, were measured again.
 
-    `metrics` and `verdicts` are how many were computed, and how many there are; `kunit` verdicts have no run.
+    `metrics` and `verdicts` are how many were computed, and how many there are; `kunit` verdicts are those that came
+    from archived outcomes of KUnit cases which were not repeated.
     """
 
     experiment: str
@@ -54,7 +55,7 @@ class Recomputation:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all metrics and verdicts were computed, but for those that KUnit cases decide."""
+        """Whether all metrics and verdicts were computed, from whatever outcomes of KUnit cases."""
         return self.metrics[0] == self.metrics[1] and self.verdicts[0] + self.kunit == self.verdicts[1]
 
     def __str__(self) -> str:
@@ -66,7 +67,8 @@ class Recomputation:
         (some, metrics), (judged, verdicts) = self.metrics, self.verdicts
         computed, others = _counted(some, judged), _counted(metrics - some, verdicts - judged)
         suffix = f"; computed again and identical: {computed}" if computed else ""
-        return f"{runs}{suffix}" + (f"; not checked: {others}" if others else "")
+        unsure = f", of which KUnit cases that were not repeated decide {self.kunit}" if self.kunit else ""
+        return f"{runs}{suffix}" + (f"; not checked: {others}{unsure}" if others else "")
 
 
 def _counted(metrics: int, verdicts: int) -> str:
@@ -87,11 +89,13 @@ def write_tables(run: Path, archived: Contents) -> None:
         raise EngineError(f"{archived.crate.name}: {archived.message_of(error)}") from None
 
 
-def recompute(archived: Contents, experiment: str, runs: Path, repeated: set[str], read: set[str]) -> Recomputation:
+def recompute(
+    archived: Contents, experiment: str, runs: Path, repeated: set[str], read: set[str], tested: bool = False
+) -> Recomputation:
     """Measure an experiment from the run folders below `runs`, with their tables, and compare.
 
     Runs that failed again are among the repeated ones. With some of its runs only, the metrics of their cells and seeds
-    are compared, but no verdict.
+    are compared, but no verdict. `tested` says that the archived outcomes of KUnit cases came out again.
 
     Raises:
         EngineError: the archived results are damaged, or its claims cannot be evaluated.
@@ -104,12 +108,13 @@ def recompute(archived: Contents, experiment: str, runs: Path, repeated: set[str
     kept = [row for row in after if (row[3] or row[4]) not in unsure]
     different = [f"{METRICS}: {row}" for row in _other_rows(before, kept, complete)]
     verdicts = read_verdicts(archived, experiment)
-    judged = 0
+    judged = kunit = 0
     if complete:
         text = (folder / VERDICTS).read_text().replace(f"{archived.crate.folder}/", "")
         computed = _comparable(json.loads(text), experiment)
         different += [f"{VERDICTS}: {name}" for name in differences(verdicts, computed)]
-        judged = sum(name in computed for name in computed["claims"])
+        kunit = 0 if tested else sum(bool(computed[name].get("kunit")) for name in computed["claims"])
+        judged = len(computed["claims"]) - kunit
     return Recomputation(
         experiment=experiment,
         runs=len(needed),
@@ -117,7 +122,7 @@ def recompute(archived: Contents, experiment: str, runs: Path, repeated: set[str
         read=len(needed & read - repeated),
         metrics=(len(kept), len(before)),
         verdicts=(judged, len(verdicts["claims"])),
-        kunit=len(verdicts["claims"]) - judged if complete else 0,
+        kunit=kunit,
         different=different,
     )
 
@@ -192,12 +197,12 @@ def _other_rows(before: list[Row], after: list[Row], complete: bool) -> Iterator
 
 
 def _comparable(verdicts: dict[str, Any], name: str) -> dict[str, Any]:
-    """Leave out what differs by design, and the claims that KUnit decides."""
+    """Leave out what differs by design; give each claim under its id."""
     parts = {part: value for part, value in verdicts.items() if part not in _OF_THE_HOST}
     try:
         parts["runs"] = [_without_times(run) for run in verdicts["runs"]]
         parts["claims"] = [str(claim["id"]) for claim in verdicts["claims"]]
-        parts |= {str(claim["id"]): claim for claim in verdicts["claims"] if not claim.get("kunit")}
+        parts |= {str(claim["id"]): claim for claim in verdicts["claims"]}
     except (KeyError, TypeError, AttributeError):
         raise EngineError(f"{name}/{VERDICTS}: found no list of runs and claims; allowed: both") from None
     rounded: dict[str, Any] = nine_digits(parts)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.experiment_files import METRICS, VERDICTS
+from analysis.tables.over_runs import FOLDER
 from common import sums
 from common.counts import plural
 from engine import images
@@ -18,9 +19,9 @@ from engine.errors import EngineError
 from engine.provenance import told
 from engine.repetition import differences
 from scenarios.run_files import OF_RUN
-from testbed.archive import kinds
+from testbed.archive import kinds, remade
 from testbed.archive.contents import ArchivedRun, Contents
-from testbed.archive.crate import EXPERIMENTS, RUNS, Crate, listed, opened
+from testbed.archive.crate import EXPERIMENTS, KUNIT, RUNS, Crate, listed, opened
 from testbed.archive.recompute import Recomputation, recompute, write_tables
 from testbed.archive.repeat import fail_again, repeat
 from testbed.crates import SIGNATURE
@@ -57,6 +58,12 @@ def verify(
         runs = Path(place, RUNS)
         repeated, read = set[str](), set[str]()
         compared = _here(crate)
+        tested = False
+        if everything and KUNIT.name in crate.sums:
+            finding = _tested(crate)
+            tested = not finding.differs
+            compared |= {KUNIT.name} if tested else set()
+            yield finding
         for run_name in _chosen(archived, chosen, everything):
             if run_name in archived.failed:
                 repetition = fail_again(archived, run_name, runs)
@@ -80,21 +87,49 @@ def verify(
                 sums.write(runs / run_name, sums.below(runs / run_name))  # each is the archive's
                 write_tables(runs / run_name, archived)
                 read.add(run_name)
+        whole = True
         for experiment in archived.experiments:
-            check = _recomputed(archived, experiment, runs, repeated, read)
+            check = _recomputed(archived, experiment, runs, repeated, read, tested)
+            whole &= check is not None and check.is_whole
             if check is None:
                 yield VerifyLine(f"{experiment}: none of its runs was repeated: not checked", differs=everything)
                 continue
             yield VerifyLine(str(check), bool(check.different) or (everything and not check.is_whole))
-            compared |= {f"{EXPERIMENTS / experiment / file}" for file in (METRICS, VERDICTS) if check.is_whole}
+            if check.is_whole:
+                yield _shown(f"{experiment}: its figures", remade.figures(archived, experiment, runs))
+                compared |= {f"{EXPERIMENTS / experiment / file}" for file in (METRICS, VERDICTS, *kinds.FIGURE)}
+        tables = {name for name in crate.sums if name.startswith(f"{FOLDER}/")}
+        if whole and tables:
+            yield _shown("tables over runs", remade.tables(archived, runs.parent))
+            compared |= tables
         if others := kinds.other_than_here(crate):
             yield VerifyLine(f"{name}: other than in this checkout: {listed(others)}")
-        yield VerifyLine(f"{name}: compared with nothing: {kinds.told(crate, compared)}")
+        if pages := sum(file.startswith("report/") for file in crate.sums):
+            text = f"{plural(pages, 'page')} of its report: NOT VOUCHED FOR, and compared with nothing"
+            yield VerifyLine(f"{name}: {text}; believe the lines above")
+        rest = kinds.told(crate, compared)
+        yield VerifyLine(f"{name}: compared with nothing: {rest or 'no other file'}", differs=everything and bool(rest))
 
 
 def _here(crate: Crate) -> set[str]:
     """Return the files of the project, which are compared with this checkout's."""
     return {name for name in crate.sums if (kind := kinds.kind_of(name)) and kind.here}
+
+
+def _tested(crate: Crate) -> VerifyLine:
+    """Run the KUnit cases again."""
+    what = "outcomes of KUnit cases"
+    try:
+        different = remade.tests(crate)
+    except EngineError as error:
+        return VerifyLine(f"{what}: not checked: {error}", differs=True)
+    return _shown(what, different)
+
+
+def _shown(what: str, different: list[str]) -> VerifyLine:
+    if different:
+        return VerifyLine(f"{what}: DIFFER in {listed(different)}", differs=True)
+    return VerifyLine(f"{what}: made again and identical")
 
 
 def _signed(crate: Crate, signers: Path | None) -> str:
@@ -156,11 +191,11 @@ def _captures(run: str, crate: Crate) -> dict[str, str]:
 
 
 def _recomputed(
-    archived: Contents, experiment: str, runs: Path, repeated: set[str], read: set[str]
+    archived: Contents, experiment: str, runs: Path, repeated: set[str], read: set[str], tested: bool
 ) -> Recomputation | None:
     """Measure an experiment again; return None where none of its own runs is there that succeeded."""
     own = archived.planned[experiment]["runs_of"]
     there = (repeated | read) - archived.failed.keys()
     if not any(name.split("/")[1] == own for name in there):
         return None
-    return recompute(archived, experiment, runs, repeated, read)
+    return recompute(archived, experiment, runs, repeated, read, tested)
