@@ -25,6 +25,7 @@ _VENDORED = {"Cargo.lock": "cargo", "go.sum": "go"}
 _PLATFORMS = ("manylinux_2_34_x86_64", "manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 _CONFIGURES = shutil.ignore_patterns(".*", "rust-toolchain*", "go.work*")
 """Files by which cargo, rustup and go would run a program of the folder, or take sources from elsewhere."""
+_LIMIT_S = 1800.0  # of a client that fetches
 _ONLY_FROM_PROXY = {"GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOVCS": "*:off"}
 
 
@@ -79,13 +80,21 @@ def _vendor(lock: str, folders: Sequence[Path], into: Path, log: Path) -> None:
     shutil.copytree(own.parent, work, symlinks=True, ignore=_CONFIGURES)
     what = f"Fetching what {lock} of {folders[0].name} names"
     manifest = own.with_name(_MANIFESTS[lock])
+    for file in (own, manifest):
+        manifests.check_size(file, file)
     if lock == "Cargo.lock":
         manifests.check_crates(work, manifest)
-        logged(["cargo", "vendor", "--locked", "--quiet", "--", str(into / "unpacked")], log, what, cwd=work)
+        logged(
+            ["cargo", "vendor", "--locked", "--quiet", "--", str(into / "unpacked")],
+            log,
+            what,
+            cwd=work,
+            limit_s=_LIMIT_S,
+        )
     else:
         manifests.check_modules(work, manifest, _ONLY_FROM_PROXY)
         command = ["go", "mod", "vendor", "-o", str(into / "unpacked")]
-        logged(command, log, what, cwd=work, environment=_ONLY_FROM_PROXY)
+        logged(command, log, what, cwd=work, environment=_ONLY_FROM_PROXY, limit_s=_LIMIT_S)
     remove(work)
 
 
@@ -105,7 +114,7 @@ def _download(package: dict[str, str], folder: Path, log: Path, what: str) -> Pa
     if package["registry"] == "npm":
         wanted = f"{package['package']}@{package['version']}"
         command = ["npm", "pack", f"--pack-destination={into}", "--ignore-scripts", "--silent", "--", wanted]
-        logged(command, log, what, cwd=into)
+        logged(command, log, what, cwd=into, limit_s=_LIMIT_S)
     else:
         # with the digest in the requirement, pip takes that one of the version's many files
         requirement = into / "requirement"
@@ -114,7 +123,7 @@ def _download(package: dict[str, str], folder: Path, log: Path, what: str) -> Pa
         if "python" in package:
             options += [f"--python-version={package['python']}", *(f"--platform={name}" for name in _PLATFORMS)]
         command = [sys.executable, "-P", "-m", "pip", "download", *options, f"--requirement={requirement}"]
-        logged(command, log, what, cwd=into)
+        logged(command, log, what, cwd=into, limit_s=_LIMIT_S)
         requirement.unlink()
     [archive] = into.iterdir()
     return archive.rename(folder / archive.name)

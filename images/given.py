@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 import tarfile
 from pathlib import Path, PurePosixPath
 
@@ -17,6 +16,7 @@ from images import tars
 from images.cache import Store, digest_of, file_digest
 from images.errors import ImageError
 from images.programs import check_executable
+from images.run import asked
 from scenarios.homes import DESCRIPTION
 from scenarios.names import KINDS
 
@@ -24,6 +24,7 @@ _KIND = "given"
 _COMMIT = re.compile(r"(?P<repository>.+)@(?P<commit>[0-9a-f]{40}|[0-9a-f]{64})(?::(?P<folder>.+))?", re.DOTALL)
 _ARCHIVE = re.compile(r"(?P<archive>.+)@sha256:(?P<sum>.*)", re.DOTALL)
 _LONGEST_SHOWN = 100
+_LIMIT_S = 600.0  # of git, for one object
 _FILES = {b"100644": 0o644, b"100755": 0o755}
 """Modes of git's trees; links and submodules are no files."""
 ALLOWED = "a folder with a file implementation.yaml, REPOSITORY@COMMIT:FOLDER, or ARCHIVE.tar.gz@sha256:SUM"
@@ -123,10 +124,12 @@ def _of_commit(repository: Path, commit: str, below: str | None, store: Store) -
 
 def _git(repository: Path, *words: str) -> bytes:
     """Return what git prints of a repository's objects; what the repository lacks is not fetched."""
-    environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1"}
+    environment = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1"}
     command = ["git", "-C", str(repository), *words]
     try:
-        done = subprocess.run(command, capture_output=True, env=environment, check=False)
+        done = asked(command, environment=environment, limit_s=_LIMIT_S)
+    except ImageError as error:
+        raise ImageError(f"{repository}: {error}") from None
     except FileNotFoundError:
         raise ImageError("git is not installed (a commit was given); allowed: a folder, or an archive") from None
     if done.returncode:

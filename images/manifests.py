@@ -8,15 +8,16 @@ and in a copy of the folder, since its syntax has more ways to write a path than
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from images.errors import ImageError
+from images.run import asked
 
+LIMIT_S = 60.0
+LARGEST_BYTES = 4 << 20  # of a manifest or a lock file, since clients take memory for what they read
 CRATES = ("registry+https://", "sparse+https://")
 
 
@@ -106,6 +107,16 @@ def _parsed(shown: Path, file: Path) -> dict[str, Any]:
     return parsed
 
 
+def check_size(file: Path, shown: Path) -> None:
+    """Refuse a file that is too large for a client to read.
+
+    Raises:
+        ImageError: it is.
+    """
+    if file.is_file() and file.stat().st_size > LARGEST_BYTES:
+        raise ImageError(f"{shown}: found {file.stat().st_size} bytes; allowed: {LARGEST_BYTES} at most")
+
+
 def _is_below(path: Path, folder: Path) -> bool:
     """Whether a path is a folder or what is in it, wherever links on the way lead."""
     return path.resolve().is_relative_to(folder.resolve())
@@ -113,8 +124,12 @@ def _is_below(path: Path, folder: Path) -> bool:
 
 def _described(command: Sequence[str], work: Path, manifest: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     """Return what a client says of the manifest in `work`, as JSON."""
+    for name in ("go.mod", "Cargo.toml"):
+        check_size(work / name, manifest)
     try:
-        done = subprocess.run(command, cwd=work, env={**os.environ, **environment}, capture_output=True, check=False)
+        done = asked(command, cwd=work, environment=environment, limit_s=LIMIT_S)
+    except ImageError as error:
+        raise ImageError(f"{manifest}: {error}") from None
     except FileNotFoundError:
         raise ImageError(f"{manifest}: {command[0]} is not installed (`testbed doctor` tells how to get it)") from None
     if done.returncode:

@@ -8,6 +8,7 @@ it is followed, and an entry is taken only when it has exactly the files of its 
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import lzma
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from common.archives import sync
 from common.commit import commit
 from common.estimate import about, left_s
 from images import index, tars
@@ -66,7 +68,10 @@ def pack(store: Store, say: Say, programs: Sequence[str], kinds: Sequence[str], 
     about = json.dumps(
         {"commit": commit(), "programs": sorted(programs), "kinds": sorted(kinds), "entries": entries}, indent=1
     ).encode()
-    draft = file.with_name(f".{file.name}.new")
+    for left in file.parent.glob(f".{glob.escape(file.name)}.*.new"):
+        if not Path("/proc", left.name.split(".")[-2]).exists():  # a killed call's
+            left.unlink(missing_ok=True)
+    draft = file.with_name(f".{file.name}.{os.getpid()}.new")  # two calls may make one file
     try:
         with (
             draft.open("wb") as stream,
@@ -80,6 +85,7 @@ def pack(store: Store, say: Say, programs: Sequence[str], kinds: Sequence[str], 
             archive.addfile(header, io.BytesIO(about))
             for entry in entries:
                 archive.add(store.root / entry, entry, filter=lambda member: _plain(store.root, member))
+        sync(draft)
         draft.rename(file)
     finally:
         draft.unlink(missing_ok=True)

@@ -48,10 +48,13 @@ def logged(
     environment: Mapping[str, str] | None = None,
     text: str | None = None,
     tell: Tell | None = None,
+    limit_s: float | None = None,
 ) -> None:
     """Run `command`, appending its output to `log`.
 
     `what` names the step in the error, `environment` is added to this process's own, `text` goes to standard input.
+    After `limit_s` the command is ended.
+
     Raises ImageError with the errors that compilers gave, or else the last lines of the output, if the command cannot
     be started or fails; KeyboardInterrupt if it was ended because the user interrupts or another step has failed.
     """
@@ -77,13 +80,44 @@ def logged(
             except PermissionError as error:
                 raise ImageError(f"{what}: the file `{Path(command[0]).name}` is not executable (chmod +x)") from error
             ends.enter_context(_ended_with_us(process))
-        _wait(process, text, tell, lambda: _since(log, start))
+        if not _wait(process, text, tell, lambda: _since(log, start), limit_s):
+            raise ImageError(f"{what}: {_still_ran(command, limit_s)}; the whole log is {log}")
         if _ending.is_set():
             raise KeyboardInterrupt
         if process.returncode == 0:
             return
     lines = "".join(f"\n    {line[:TAIL_WIDTH]}" for line in _telling(_since(log, start).splitlines()))
     raise ImageError(f"{what} failed (exit status {process.returncode}); the whole log is {log}{lines}")
+
+
+def asked(
+    command: Sequence[str], *, environment: Mapping[str, str], limit_s: float, cwd: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Return what a command answers; one that still runs after `limit_s` is ended, with all that it has started.
+
+    Raises ImageError then, and FileNotFoundError if there is no such program.
+    """
+    with (
+        subprocess.Popen(
+            command,
+            cwd=cwd,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        ) as process,
+        _ended_with_us(process),
+    ):
+        try:
+            out, said = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            raise ImageError(_still_ran(command, limit_s)) from None
+    return subprocess.CompletedProcess(command, process.returncode, out, said)
+
+
+def _still_ran(command: Sequence[str], limit_s: float | None) -> str:
+    return f"after {limit_s:g} s `{' '.join(command[:2])}` still ran, so it was ended"
 
 
 @contextmanager
@@ -99,14 +133,28 @@ def ending() -> Iterator[None]:
         _ending.clear()
 
 
-def _wait(process: subprocess.Popen[bytes], text: str | None, tell: Tell | None, said: Callable[[], str]) -> None:
+def _wait(
+    process: subprocess.Popen[bytes],
+    text: str | None,
+    tell: Tell | None,
+    said: Callable[[], str],
+    limit_s: float | None,
+) -> bool:
+    """Wait until a command ends; end it after `limit_s`, and return False then."""
     started_s = time.monotonic()
     while True:
+        left_s = None if limit_s is None else max(0, limit_s - (time.monotonic() - started_s))
+        waits_s = [each for each in (TELL_S if tell else None, left_s) if each is not None]
         with suppress(subprocess.TimeoutExpired):
-            process.communicate((text or "").encode(), timeout=TELL_S if tell else None)
-            return
+            process.communicate((text or "").encode(), timeout=min(waits_s, default=None))
+            return True
+        took_s = time.monotonic() - started_s
+        if limit_s is not None and took_s >= limit_s:
+            _kill(process)
+            process.wait()
+            return False
         if tell:
-            tell(said(), bounded.busiest(process.pid), time.monotonic() - started_s)
+            tell(said(), bounded.busiest(process.pid), took_s)
 
 
 def _since(log: Path, start: int) -> str:

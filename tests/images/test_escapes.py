@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from images import fetched, lab, roots, walls
+from images import fetched, lab, manifests, roots, walls
 from images.cache import Store, without_privileges
 from images.errors import ImageError
 from images.rootfs.build import EPOCH
@@ -234,6 +234,44 @@ def test_modules_come_from_a_registry_or_the_folder(tmp_path: Path, folder: Path
     (folder / "go.mod").write_text(f"module mine\n\ngo 1.22\n\nreplace (\n\texample.org/x => {outside}\n)\n")
     with pytest.raises(ImageError, match=r"go.mod: replace: found \S+; allowed: a module, or a folder below"):
         vendored(tmp_path, folder, "go.sum")
+
+
+@pytest.mark.parametrize(("lock", "client"), [("Cargo.lock", "cargo metadata"), ("go.sum", "go mod")])
+@pytest.mark.parametrize("fetches", [False, True])
+def test_a_client_that_never_ends_is_ended(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, lock: str, client: str, fetches: bool
+) -> None:
+    """With what it has started: what a manifest means is asked first, then what it names is fetched."""
+    (folder / "go.sum").touch()
+    (folder / "go.mod").write_text("module mine\n")
+    tool = tmp_path / "bin" / client.split()[0]
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    if fetches:
+        said = '{\\"packages\\": [], \\"workspace_root\\": \\"$PWD\\"}'
+        tool.write_text(f'#!/bin/sh\ncase $2 in --no-deps|edit) echo "{said}"; exit; esac\n')
+    with tool.open("a") as file:
+        file.write(f"tail -f /dev/null & echo $! >{tmp_path}/started; wait\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(fetched if fetches else manifests, "_LIMIT_S" if fetches else "LIMIT_S", 2.0)
+    if fetches and lock == "Cargo.lock":
+        (folder / "Cargo.lock").write_text("version = 3\n")
+        client = "cargo vendor"
+    with pytest.raises(ImageError, match=f"after 2 s `{client}` still ran, so it was ended"):
+        vendored(tmp_path, folder, lock)
+    started = Path("/proc", (tmp_path / "started").read_text().strip(), "stat")
+    assert not started.exists() or started.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.parametrize("name", ["go.mod", "go.sum", "Cargo.toml", "Cargo.lock"])
+def test_no_client_reads_a_huge_manifest(tmp_path: Path, folder: Path, name: str) -> None:
+    (folder / "go.sum").touch()
+    (folder / "go.mod").write_text("module mine\n")
+    with (folder / name).open("a") as file:
+        file.truncate(manifests.LARGEST_BYTES + 1)
+    with pytest.raises(ImageError, match=rf"{name}: found 4194305 bytes; allowed: 4194304 at most"):
+        vendored(tmp_path, folder, "go.sum" if name.startswith("go") else "Cargo.lock")
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")

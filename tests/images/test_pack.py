@@ -11,6 +11,7 @@ import lzma
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,39 @@ def test_what_a_killed_call_unpacked_is_removed(tmp_path: Path) -> None:
         _build(left / "rootfs")
     pack.unpack(Store(tmp_path / "two", _quiet), _quiet, tmp_path / "pack")
     assert (dead.exists(), alive.exists()) == (False, True)
+
+
+PACKS = """
+import hashlib, os, sys
+from pathlib import Path
+from images import pack
+from images.cache import Store
+
+store = Store(Path(sys.argv[1]), print)
+large = os.urandom(1 << 26)  # takes xz half a minute
+store.ensure("rootfs", hashlib.sha256(b"entry").hexdigest(), lambda into: (into / "large").write_bytes(large))
+pack.pack(store, lambda _: None, [], [], Path(sys.argv[2]))
+"""
+
+
+def test_a_killed_call_leaves_no_pack_and_none_writes_into_anothers(tmp_path: Path) -> None:
+    """The next call removes what is left."""
+    command = [sys.executable, "-c", PACKS, str(tmp_path / "one"), str(tmp_path / "pack")]
+    for _ in range(2):
+        killed = subprocess.Popen(command, cwd=Path(pack.__file__).parents[1], stdout=subprocess.DEVNULL)
+        while killed.poll() is None and not list(tmp_path.glob(f".pack.{killed.pid}.new")):
+            pass
+        killed.kill()
+        assert killed.wait() == -9
+        assert [file.name for file in tmp_path.glob(".pack.*")] == [f".pack.{killed.pid}.new"]
+        assert not (tmp_path / "pack").exists()
+    store = Store(tmp_path / "small", _quiet)
+    store.ensure("rootfs", DIGEST, _build)
+    draft = tmp_path / f".pack.{os.getppid()}.new"  # of another call that is at work
+    draft.touch()
+    pack.pack(store, _quiet, ["a"], [], tmp_path / "pack")
+    assert sorted(file.name for file in tmp_path.glob("*pack*")) == [draft.name, "pack"]
+    assert pack.unpack(Store(tmp_path / "two", _quiet), _quiet, tmp_path / "pack").programs == ["a"]
 
 
 def test_an_entry_that_the_store_has_is_left_alone(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ STARTS = {
     "asyncio": r"create_subprocess_.*",
 }
 NEVER = {("os", "system"), ("os", "popen"), ("subprocess", "getoutput"), ("subprocess", "getstatusoutput")}
-HELPERS = {"logged", "_apt_get", "_apt_cache", "spawn"}
+HELPERS = {"asked", "logged", "_apt_get", "_apt_cache", "spawn"}
 """Own functions that start what their callers say: these are listed, too."""
 
 
