@@ -249,33 +249,37 @@ def test_waiting_jobs_are_not_looked_at_every_second(small: Any) -> None:
     assert "look again 1" not in calls
 
 
+LOCKS = {".snakemake/testbed.lock": "in this folder", "results/.testbed.lock": "on results"}
+
+
 @contextmanager
-def waiting(small: Any) -> Iterator[tuple[subprocess.Popen[str], Any]]:
-    """A pipeline that waits for the lock, which is the file yielded beside it."""
-    (small.folder / ".snakemake").mkdir()
-    with (small.folder / ".snakemake/testbed.lock").open("w") as held:
+def waiting(small: Any, lock: str) -> Iterator[tuple[subprocess.Popen[str], Any]]:
+    """A pipeline that waits for a lock, which is the file yielded beside it."""
+    (small.folder / lock).parent.mkdir(exist_ok=True)
+    with (small.folder / lock).open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         held.write("process 4711 (`snakemake quick`, since noon)")
         held.flush()
         process = small.start("toy-one")
-        said = "Waiting for process 4711 (`snakemake quick`, since noon), which is at work in this folder.\n"
+        said = f"Waiting for process 4711 (`snakemake quick`, since noon), which is at work {LOCKS[lock]}.\n"
         assert said in (process.stdout.readline(), process.stdout.readline())  # the first one names the profile
         yield process, held
 
 
-def test_a_second_pipeline_in_the_same_folder_says_for_whom_it_waits_and_goes_on(small: Any) -> None:
-    with waiting(small) as (process, held):
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_second_pipeline_in_the_same_folder_says_for_whom_it_waits_and_goes_on(small: Any, lock: str) -> None:
+    with waiting(small, lock) as (process, held):
         assert small.calls() == []
         held.close()
         output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     assert small.done_seeds() == ALL_RUNS[:3]
-    said = (small.folder / ".snakemake/testbed.lock").read_text()
+    said = (small.folder / lock).read_text()
     assert re.fullmatch(rf"process {process.pid} \(`.*snakemake.* toy-one`, since [-0-9]{{10}} [:0-9]{{8}}\)", said)
 
 
 def test_ctrl_c_ends_the_waiting(small: Any) -> None:
-    with waiting(small) as (process, _):
+    with waiting(small, ".snakemake/testbed.lock") as (process, _):
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=60)[0] == "Interrupted; nothing had begun.\n"
     assert process.returncode == 130

@@ -23,7 +23,7 @@ gc.set_threshold(100_000)  # most of what Snakemake makes stays: looking for gar
 
 # a dry run changes nothing that another pipeline uses, and tells of it while it works
 if workflow.is_main_process and not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
-    HELD = lock()
+    HELD = lock(Path(config["folders"]["results"]))
 
 # Each size has a folder of its own, so that a quick look never overwrites a reproduction.
 ROOTS = {"complete": config["folders"]["results"], "quick": f"{config['folders']['results']}/quick"}
