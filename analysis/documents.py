@@ -9,6 +9,7 @@ import yaml
 
 from analysis.errors import BadInputError
 from common import sums
+from common.json_numbers import finite
 
 T = TypeVar("T")
 
@@ -74,7 +75,7 @@ def read_json(path: Path) -> Fields:
     """Read a JSON file that holds a mapping."""
     text = _text(path)
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_float=finite, parse_constant=finite)
         if _SURROGATE.search(text):
             json.dumps(data, ensure_ascii=False).encode()  # refuses half of a pair, which no file can hold
         return Fields(path, data)
@@ -82,6 +83,8 @@ def read_json(path: Path) -> Fields:
         raise BadInputError(f"{path}: found half of a surrogate pair in a text; allowed: Unicode") from None
     except json.JSONDecodeError as error:
         raise BadInputError(f"{path}: line {error.lineno}: not JSON: {error.msg}") from error
+    except ValueError as error:  # a number
+        raise BadInputError(f"{path}: {error}") from None
     except RecursionError:
         raise BadInputError(f"{path}: nested too deeply") from None
 

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from common.json_numbers import finite
+
 MOST_BYTES: Final = 4 << 30
 MOST_MEMBERS: Final = 65_535
 LONGEST_NAME: Final = 1000
@@ -187,7 +189,7 @@ def read_json(path: Path, name: str, most_bytes: int = MOST_JSON_BYTES) -> Any:
 def parse_json(text: bytes, name: str) -> Any:
     """Parse JSON; raises as `read_json`."""
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        value = json.loads(text, object_pairs_hook=_object, parse_float=finite, parse_constant=finite)
         json.dumps(value, ensure_ascii=False).encode()  # refuses half of a surrogate pair, which no file name can hold
         if not _is_deeper(value, DEEPEST_JSON):
             return value
@@ -206,10 +208,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} twice in an object")
     return made
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is not a finite number")
 
 
 def _is_deeper(value: Any, most: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ class _TooManyNodesError(ComposerError):
 
 
 class _Loader(Composer, yaml.CBaseLoader):
-    """Loads YAML 1.2 scalars: `on`, `off`, `yes`, `no` and `1:30` are text, as an event's `on:` requires.
+    """Loads YAML 1.2 scalars: `on`, `off`, `yes`, `no`, `1:30` and `010` are text, as an event's `on:` requires.
 
     Refuses aliases: a few lines of them can stand for more data than any memory holds, or for themselves. libyaml reads
     the text; this class composes the nodes, so that it can refuse aliases, and more nodes than can be checked at once.
@@ -50,13 +51,13 @@ _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
     ("null", r"~|null|", ["~", "n", ""]),
     ("bool", r"true|false", list("tf")),
-    ("int", r"[-+]?[0-9]+", list("-+0123456789")),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
     ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
 
 
-_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str")}
+_RESOLVER = _Loader("")
 
 
 @dataclass(frozen=True)
@@ -160,14 +161,22 @@ def _foreign(node: yaml.Node, path: FieldPath) -> Iterator[tuple[FieldPath, int,
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             yield from _foreign(item, (*path, index))
-    elif node.tag not in _TAGS:
+    elif isinstance(node, yaml.ScalarNode) and node.tag != _implied(node):
         yield path, line, f"a value with the tag {node.tag}", "text, numbers, true, false, null"
     else:
         try:
-            _plain(node, path, {})
+            value = _plain(node, path, {})
         except (ValueError, LookupError):
+            value = math.inf
+        if isinstance(value, float) and not math.isfinite(value):
             shown = node.value if len(node.value) < 50 else f"{node.value[:50]}..."
             yield path, line, f"found {shown!r}", f"a value of {node.tag.rpartition(':')[2]}"
+
+
+def _implied(node: yaml.ScalarNode) -> str:
+    """Return the tag that a value has without one."""
+    plain = not node.style
+    return str(_RESOLVER.resolve(yaml.ScalarNode, node.value, (plain, not plain)))  # type: ignore[no-untyped-call]
 
 
 def _duplicates(node: yaml.Node, path: FieldPath) -> list[tuple[FieldPath, int, int]]:

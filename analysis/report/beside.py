@@ -1,12 +1,12 @@
 """Results that are shown beside those at hand: the reference set, and what others sent from their machines."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.digits import nine_digits
+from analysis.documents import read_json
 from analysis.errors import BadInputError
 from analysis.experiment_files import KUNIT_CASE, VERDICTS
 from analysis.judge.findings import JUDGED, WANTED
@@ -132,7 +132,7 @@ def results_of(name: str, place: Path) -> Beside:
 def _verdicts(place: Path) -> Iterator[dict[str, Any]]:
     if place.is_dir():
         for file in sorted(place.glob(MEASURED)):
-            yield json.loads(file.read_text(encoding="utf-8"))
+            yield read_json(file).data
         return
     try:
         names = [member.filename for member in archives.members(place) if Path(member.filename).match(MEASURED)]

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analysis.capture import pcap
-from analysis.documents import Fields
+from analysis.documents import Fields, read_json
 from analysis.errors import BadInputError
 from analysis.figures import page
+from common.archives import ArchiveError, parse_json
 from scenarios.errors import ScenarioError
 from scenarios.resolve import expand
 from testbed.cli import main
@@ -42,7 +43,17 @@ FOUND = {
         SHORT.replace("1s", "!!python/object:os.system 1s"),
         r"8: duration: a value with the tag tag:y",
     ),
-    "a number that is none": (SHORT.replace("1s", "!!int ''"), r"8: duration: found ''; allowed: a value of int"),
+    "a number that is none": (SHORT.replace("1s", "!!int ''"), r"8: duration: a value with the tag tag:yaml.*int"),
+    "a tag that makes a text no number": (SHORT.replace("1s", "!!float nan"), r"8: duration: a value with the tag"),
+    "a tag of a quoted text": (SHORT.replace("1s", "!!float '.inf'"), r"8: duration: a value with the tag"),
+    "a number beyond all": (
+        SHORT.replace("1s", "1.0e400"),
+        r"8: duration: found '1.0e400'; allowed: a value of float",
+    ),
+    "a number that others read as octal": (
+        SHORT + "seeds: {complete: 010}\n",
+        r"seeds.complete: found '010'; allowed: ",
+    ),
     "a number without end": (
         SHORT.replace("1s", "9" * 5000),
         r"8: duration: found '9{50}\.\.\.'; allowed: a value of int",
@@ -77,6 +88,17 @@ def test_what_fuzzing_found_is_refused_with_its_place(tmp_path: Path, what: str)
     with pytest.raises(ScenarioError, match=re.escape(str(file)) + ":" + f".*{words}") as refused:
         expand(file, "complete")
     assert len(str(refused.value)) < 20_000
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e400", "9" * 5000])
+def test_json_has_no_number_that_is_none(tmp_path: Path, number: str) -> None:
+    """Neither that of an archive or a hand-in, nor that of results."""
+    text = f'{{"a": [{number}]}}'
+    with pytest.raises(ArchiveError, match="found no JSON"):
+        parse_json(text.encode(), "run.json")
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(BadInputError, match=r"run.json: .*(not a finite number|digits)"):
+        read_json(tmp_path / "run.json")
 
 
 SMALL: list[dict[str, int]] = [{}, {"one": 1}, {"one": 3, "two": 2}]
