@@ -15,9 +15,10 @@ from engine import run as execution
 from engine import sandbox, syscall_mode
 from engine import watch as of_engine
 from engine.errors import EngineError
+from engine.recorder import records_after
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell
-from tests.trust.conftest import AGENT, Sabotage, at_the_end
+from tests.trust.conftest import AGENT, DONE, Sabotage, at_the_end
 
 Attack = Callable[..., None]
 CONTENT = "the user's secret"
@@ -292,6 +293,40 @@ def test_a_description_that_the_guest_rewrites_stays_the_hosts(cell: Cell, tmp_p
     sabotage(*at_the_end(act))
     execute(cell, 1, tmp_path)
     assert "forged" not in (run_folder(tmp_path, cell, 1) / "run.json").read_text()
+
+
+FORGES = """
+        import os
+        for name in os.listdir('/results/traces'):
+            with open('/results/traces/' + name) as file:
+                head, *rows = file.read().splitlines(True)
+            with open('/results/traces/' + name, 'w') as file:
+                file.writelines([head, *rows[: len(rows) // 2]])
+        for flow in outcome['flows'].values():
+            flow['received_bytes'] = flow['received_bytes'] // 2
+"""
+CAPTURES = "import os; os.makedirs('/results/pcap', exist_ok=True); open('/results/pcap/bottleneck-out.pcap', 'w')"
+
+
+def test_root_of_a_guest_forges_what_it_reports_but_no_packet(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    """As docs/explanation/threat-model.md says: packets tell, and whoever repeats the run without the forger."""
+    honest = execute(cell, 1, tmp_path / "honest")
+    sabotage(AGENT, DONE, f"{FORGES.strip()}\n        {DONE}")
+    forged = execute(cell, 1, tmp_path / "forged")
+    differ = {name for name in honest["digests"] if honest["digests"][name] != forged["digests"].get(name)}
+    assert differ and all(name.startswith("traces/") for name in differ)
+    assert honest["digests"].keys() == forged["digests"].keys()
+    received = [summary["flows"]["tcp"]["received_bytes"] for summary in (honest, forged)]
+    assert received[1] == received[0] // 2
+    # what left the bottleneck is more than the receiver says that it got
+    sent = records_after(run_folder(tmp_path / "forged", cell, 1) / "pcap/bottleneck-out.pcap", 0)
+    assert sent["pkts"] * 1448 > 1.9 * received[1]
+
+
+def test_a_capture_of_the_guests_own_is_refused(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    sabotage(*at_the_end(CAPTURES))
+    with pytest.raises(EngineError, match=r"unexpected file 'bottleneck-out\.pcap' in the run folder"):
+        execute(cell, 1, tmp_path)
 
 
 def test_a_host_without_user_namespaces(scenario: Path, tmp_path: Path) -> None:
