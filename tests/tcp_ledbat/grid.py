@@ -74,7 +74,7 @@ def cells() -> Iterator[Cell]:
             for products in BUFFERS:
                 yield Cell(mbit, round_trip_ms, products, offload=True)
             yield Cell(mbit, round_trip_ms, 2.0, offload=False)
-    for round_trip_ms, products in ((20, 0.5), (20, 2.0), (120, 2.0)):
+    for round_trip_ms, products in ((20, 0.5), (20, 2.0), (120, 2.0), (300, 0.5), (300, 2.0), (600, 0.5)):
         yield Cell(1000, round_trip_ms, products, offload=True)
 
 
