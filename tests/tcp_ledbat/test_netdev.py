@@ -60,6 +60,9 @@ def test_checkpatch_has_nothing_to_say(applied: Applied) -> None:
 def test_nothing_of_the_package_is_left(applied: Applied) -> None:
     text = (applied.source / series.SOURCE).read_text()
     assert not re.findall(r"LEDBAT_OUT_OF_TREE|LEDBAT_NO_|MODULE_VERSION|before Linux|settings\.h", text)
+    entry = (applied.source / series.MAINTAINERS).read_text().partition("LEDBAT TCP CONGESTION CONTROL\n")[2]
+    files = re.findall(r"^F:\t(.*)$", entry.partition("\n\n")[0], re.MULTILINE)
+    assert set(files) == {series.PAGE, series.SOURCE, series.TEST}
     assert (applied.source / series.TEST).stat().st_mode & 0o111
     tests = str((applied.source / series.TESTS).parent)
     told = ["make", "--silent", "-C", tests, "--eval", "told: ; @echo $(TEST_PROGS)", "told"]

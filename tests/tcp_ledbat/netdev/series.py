@@ -37,7 +37,8 @@ INDEX: Final = "Documentation/networking/index.rst"
 PAGE: Final = "Documentation/networking/tcp_ledbat.rst"
 TESTS, TESTS_CONFIG = "tools/testing/selftests/net/Makefile", "tools/testing/selftests/net/config"
 TEST: Final = "tools/testing/selftests/net/tcp_ledbat.py"
-CHANGED: Final = (INET_DIAG, KCONFIG, MAKEFILE, INDEX, TESTS, TESTS_CONFIG)
+MAINTAINERS: Final = "MAINTAINERS"
+CHANGED: Final = (MAINTAINERS, INET_DIAG, KCONFIG, MAKEFILE, INDEX, TESTS, TESTS_CONFIG)
 
 _CONDITION: Final = re.compile(r"#(?P<word>ifdef|ifndef|if|else|endif)\b\s*(?P<name>\w*)")
 
@@ -112,6 +113,7 @@ def _add_controls(tree: Path) -> None:
     source = (module.HERE / "tcp_ledbat" / "tcp_ledbat.c").read_text()
     (tree / SOURCE).write_text(in_tree(source))
     _edit(tree, KCONFIG, r'^choice\n\tprompt "Default TCP congestion control"', _file("Kconfig"))
+    _edit(tree, MAINTAINERS, r"^LEGO MINDSTORMS EV3\n", _file("maintainers.txt"))
     _edit(tree, MAKEFILE, r"^obj-\$\(CONFIG_TCP_CONG_LP\)", "obj-$(CONFIG_TCP_CONG_LEDBAT) += tcp_ledbat.o\n")
 
 
