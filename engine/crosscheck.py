@@ -19,7 +19,7 @@ from common import sums
 from common.arguments import path
 from engine.errors import EngineError
 from engine.run import execute, run_folder
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 
 BACKENDS = ("virtual", "qemu")
 THROUGHPUT_SHARE, BASE_RTT_MS, QUEUING_DELAY_MS = 0.01, 0.1, 1.0
@@ -74,7 +74,7 @@ def compare(cell: Cell, into: Path) -> dict[str, Any]:
     """Run one cell on both backends; return an entry of the JSON file."""
     measurements = {}
     for backend in BACKENDS:
-        execute(cell, 1, into / backend, backend)
+        execute(resolve(cell, 1, backend), into / backend)
         measurements[backend] = measured(run_folder(into / backend, cell, 1))
     entry: dict[str, Any] = {name: asdict(values) for name, values in measurements.items()}
     return {"case": cell.name.removeprefix("case="), **entry, "agree": agree(*measurements.values())}

@@ -1,5 +1,6 @@
 """Tells which runs need not be carried out again."""
 
+import copy
 import json
 import re
 import sys
@@ -8,8 +9,7 @@ from typing import Any
 
 from common import sums
 from engine import backends
-from engine.run import run_folder
-from scenarios.resolve import Cell, resolve
+from engine.run import folder_of
 from scenarios.run_files import OF_RUN
 
 LOGS = re.compile("logs")
@@ -17,15 +17,15 @@ _CHANGES = ("origin_ns",)
 _OF_PROVENANCE = ("commit", "host")
 
 
-def is_finished(cell: Cell, seed: int, into: Path, backend: str, since: Path | None = None) -> bool:
-    """Tell whether a run succeeded with the scenario, images and code that it would have now, and all of it is there.
+def is_finished(run: dict[str, Any], into: Path, since: Path | None = None) -> bool:
+    """Tell whether a run succeeded as run.json says, with the images and code of now, and all of it is there.
 
     With `since` it must also have ended after that file was written. What is damaged or missing is named on stderr.
 
     Raises:
         EngineError: what boots has not been built.
     """
-    folder = run_folder(into, cell, seed)
+    folder = folder_of(into, run)
     if not folder.exists():
         return False
     damaged = sums.damaged(folder, OF_RUN) | dict.fromkeys(sums.unvouched(folder, LOGS), sums.WITHOUT)
@@ -36,7 +36,7 @@ def is_finished(cell: Cell, seed: int, into: Path, backend: str, since: Path | N
     if since is not None and (folder / "summary.json").stat().st_mtime_ns <= since.stat().st_mtime_ns:
         return False
     made = json.loads((folder / "run.json").read_text())
-    run = resolve(cell, seed, backend)
+    run = copy.deepcopy(run)
     run["provenance"] = backends.prepare(run).provenance
     return _made_of(made) == _made_of(json.loads(json.dumps(run)))
 

@@ -1,6 +1,7 @@
 """Carries out one run: writes run.json, boots a guest, and leaves a complete run folder or a sentence why not."""
 
 import contextlib
+import copy
 import errno
 import json
 import os
@@ -20,7 +21,7 @@ from engine.guest.captures import SNAP_BYTES
 from engine.recorder import Recording
 from engine.sandbox import STAGE, Limits
 from scenarios.plan import captures, extremes
-from scenarios.resolve import Cell, resolve
+from scenarios.resolve import Cell
 from scenarios.run_files import FAILED, OF_RUN, PACKET_BYTES
 
 _CAPTURED_BYTES = 16 + SNAP_BYTES  # a record with its header
@@ -42,10 +43,13 @@ def run_folder(into: Path, cell: Cell, seed: int) -> Path:
     return into / cell.study / cell.experiment / cell.name / f"seed-{seed}"
 
 
-def execute(
-    cell: Cell, seed: int, into: Path, backend: str = "virtual", keep: Sequence[str] = recorder.BOTTLENECK
-) -> dict[str, Any]:
-    """Run `cell` with `seed` on a backend; return the summary.
+def folder_of(into: Path, run: dict[str, Any]) -> Path:
+    """Return where the folder of a resolved run ends up."""
+    return Path(into, run["study"], run["experiment"], run["cell"], f"seed-{run['seed']}")
+
+
+def execute(run: dict[str, Any], into: Path, keep: Sequence[str] = recorder.BOTTLENECK) -> dict[str, Any]:
+    """Carry out a run, in whose run.json everything is decided; return the summary.
 
     The packets at the taps `keep` are captured, whatever the scenario asks for, where that makes no difference in the
     guest.
@@ -56,10 +60,10 @@ def execute(
     Raises:
         EngineError: the run failed; the sentence says why and where its logs are.
     """
-    folder = run_folder(into, cell, seed)
+    run = copy.deepcopy(run)  # what only images tell is added here
+    folder = folder_of(into, run)
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     failed = folder.with_name(f"{FAILED}{folder.name}")
-    run = resolve(cell, seed, backend)
     try:
         _make_folders(partial, failed)
         wanted = recorder.wanted(run, keep)

@@ -27,7 +27,7 @@ from scenarios.load import Document
 from scenarios.plan.hosts import hosts
 from scenarios.plan.lead import lead
 from scenarios.plan.sizes import TooLargeError, sizes
-from scenarios.run_files import FORMAT
+from scenarios.run_files import FORMAT, OF_ENGINE
 from scenarios.units import parse
 from topologies import by_name
 from topologies.links.queues import QUEUES
@@ -40,6 +40,8 @@ MOST_RUNS = 100_000
 FIRST_PORT = 5001
 """The receiver of flow number k (from 0) listens on this plus k."""
 SIZES = COMPLETE, QUICK = ("complete", "quick")
+
+_OF_MACHINE = ("backend", "implementations")
 
 # These are resolved into other fields of a cell or a run.
 _RESOLVED = (*variation.FIELDS, "experiment", "seeds", "start_jitter_ns", "delay_spread_ns", "paired")
@@ -166,17 +168,38 @@ def resolve(cell: Cell, seed: int, backend: str = "virtual") -> dict[str, Any]:
         steps = rate_traces.steps(trace, cell.scenario.parent, run["duration_ns"], source)
         step = {"on": trace["on"], "traced": True}
         run["events"] += [{"at_ns": at_ns, **step, "rate_bps": rate_bps} for at_ns, rate_bps in steps]
-    run["events"] = draws.end_suspensions(run["events"], run["duration_ns"])
     run["events"].sort(key=lambda event: event["at_ns"])
-    _place(run)
     head = {"format": FORMAT, "study": cell.study, "experiment": cell.experiment, "cell": cell.name, "size": cell.size}
-    run = {**head, "cell_values": run.pop("cell_values"), "seed": seed, **run, "backend": backend}
+    run = {**head, "cell_values": run.pop("cell_values"), "seed": seed, **run, "network": None, "backend": backend}
     used = sorted(implementations.used_by(run["flows"]))
     run["implementations"] = copy.deepcopy({name: cell.known[name] for name in used})
+    return _completed(run, cell.scenario)
+
+
+def changed(run: dict[str, Any], **settings: Any) -> dict[str, Any]:
+    """Return a run.json with other settings: what follows from them is as they say, and the engine adds its part anew.
+
+    Raises ScenarioError for a run that no guest can hold.
+    """
+    kept = {name: value for name, value in copy.deepcopy(run).items() if name not in OF_ENGINE}
+    return _completed(kept | settings, Path(run["cell"], "run.json"))
+
+
+def unlike(run: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """Name the fields in which two run.json differ, but for what the engine and implementations add."""
+    both = {**run, **other}
+    return [name for name in both if name not in (*OF_ENGINE, *_OF_MACHINE) and run.get(name) != other.get(name)]
+
+
+def _completed(run: dict[str, Any], file: Path) -> dict[str, Any]:
+    """Return a run with what follows from its settings: ends of suspensions, its place on a network, sizes, hosts."""
+    events = [{name: value for name, value in event.items() if name != "changes"} for event in run["events"]]
+    run["events"] = sorted(draws.end_suspensions(events, run["duration_ns"]), key=lambda event: event["at_ns"])
+    _place(run)
     try:
         run |= {"lead": lead(run), "sizes": sizes(run)}
     except TooLargeError as error:
-        raise ScenarioError([Problem(cell.scenario, 1, "(whole file)", error.found, error.allowed)]) from None
+        raise ScenarioError([Problem(file, 1, "(whole file)", error.found, error.allowed)]) from None
     return run | {"hosts": hosts(run)}
 
 

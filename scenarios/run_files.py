@@ -11,5 +11,7 @@ FORMAT = 2
 """Of run.json."""
 OF_RUN = ("run.json", "summary.json")
 """What tells all about a run; the second has the SHA-256 of captures and traces."""
+OF_ENGINE = ("provenance", "agent", "origin_ns")
+"""Fields of run.json that only images and the host's clock tell."""
 FAILED = "failed-"
 """Before the name of a folder, seed-N, whose run failed."""

@@ -25,7 +25,7 @@ from analysis.tables.of_results import OVER_RUNS
 from analysis.tables.over_runs import FOLDER, write_tables
 from common import sums
 from engine.run import execute, run_folder
-from scenarios.resolve import COMPLETE
+from scenarios.resolve import COMPLETE, resolve
 from testbed import arguments
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Scenario:
             arguments.check_seed(seed)
         for cell in arguments.cells(self.file, COMPLETE, list(cells)):
             for seed in listed:
-                execute(cell, seed, results / "runs")
+                execute(resolve(cell, seed), results / "runs")
                 write_columns(run_folder(results / "runs", cell, seed))
         made = Results(results)
         made.tabulate()

@@ -19,13 +19,12 @@ from engine.run import run_folder
 from images import index
 from images.cache import default_root
 from scenarios.cells import PlannedCell, plan
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from testbed import jobs, notes, unplanned
 
 # in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
 _REFUSED: Final = re.compile("[{}\ud800-\udfff]")
 _LONGEST_NAME_BYTES: Final = 255
-_BACKEND: Final = "virtual"
 _UNUSED: Final = "unused-runs"
 _COLUMNS: Final = "analysis.capture.columns"
 _COLUMNS_NOTE: Final = Path("sources/columns")
@@ -154,7 +153,7 @@ def _take_over(other: Path, folder: Path, wanted: Sequence[Wanted]) -> None:
     for one in list(_due(folder, wanted)):
         for seed in one.seeds:
             run = run_folder(there, one.cell, seed)
-            if run.exists() and is_finished(one.cell, seed, there, _BACKEND, since):
+            if run.exists() and is_finished(resolve(one.cell, seed), there, since):
                 into = run_folder(folder / "runs", one.cell, seed)
                 partial = into.with_name(f".{into.name}.taken")
                 shutil.rmtree(partial, ignore_errors=True)
@@ -171,8 +170,8 @@ def _due(folder: Path, wanted: Sequence[Wanted]) -> Iterator[Wanted]:
     """Yield what has no finished run, with the seeds that lack one whose columns are those of the code as it is now."""
     since = _columns_since(folder)
     for one in wanted:
-        seeds = (seed for seed in one.seeds if not is_finished(one.cell, seed, folder / "runs", _BACKEND, since))
-        if due := tuple(seeds):
+        due = [seed for seed in one.seeds if not is_finished(resolve(one.cell, seed), folder / "runs", since)]
+        if due:
             yield replace(one, seeds=due)
 
 

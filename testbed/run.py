@@ -18,7 +18,7 @@ from engine.recorder import BOTTLENECK
 from engine.run import execute, run_folder
 from scenarios import implementations, schema
 from scenarios.errors import ScenarioError
-from scenarios.resolve import SIZES, Cell
+from scenarios.resolve import SIZES, Cell, resolve
 from testbed.arguments import cells, check_seed
 
 
@@ -90,10 +90,11 @@ def _carried_out(cell: Cell, seed: int, options: argparse.Namespace) -> str:
     """Carry out a run, unless it is kept; return a line about it."""
     name = run_folder(Path(), cell, seed)
     since: Path | None = options.keep_since
-    if since is not None and not options.capture and is_finished(cell, seed, options.into, options.backend, since):
+    run = resolve(cell, seed, options.backend)
+    if since is not None and not options.capture and is_finished(run, options.into, since):
         return f"{name}: finished before, and kept"
     keep = options.capture if options.temporary_packets else [*BOTTLENECK, *options.capture]
-    summary = execute(cell, seed, options.into, options.backend, keep)
+    summary = execute(run, options.into, keep)
     return f"{name}: {summary['ended_ns'] / 1e9:g} s in {summary['wall_s']:.1f} s{_unfinished(summary)}"
 
 

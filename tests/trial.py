@@ -5,7 +5,7 @@ from typing import Any
 
 from analysis.capture.columns import write_columns
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 
 
 def trial(folder: Path, text: str) -> Path:
@@ -20,7 +20,7 @@ def trial(folder: Path, text: str) -> Path:
 def carried_out(folder: Path, text: str, backend: str = "virtual") -> tuple[Path, dict[str, Any]]:
     """Carry out the only cell of a scenario with seed 1 and write its columns; return run folder and summary."""
     (cell,) = expand(trial(folder, text), "complete")
-    summary = execute(cell, 1, folder, backend)
+    summary = execute(resolve(cell, 1, backend), folder)
     run = run_folder(folder, cell, 1)
     write_columns(run)
     return run, summary

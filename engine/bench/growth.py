@@ -11,7 +11,7 @@ from typing import NamedTuple
 import vl_convert
 
 from engine.run import execute
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 
 _SCENARIO = """\
 experiment: bench-growth
@@ -125,7 +125,7 @@ def _wall_s(folder: Path, *, pairs: int = 1, flows: int = 1, rate_mbps: int = 10
     if not flows:
         cell = dataclasses.replace(cell, settings={**cell.settings, "flows": []})
     started = time.monotonic()
-    execute(cell, 1, folder, keep=())
+    execute(resolve(cell, 1), folder, keep=())
     return time.monotonic() - started
 
 

@@ -23,7 +23,7 @@ from common import sums
 from common.arguments import path
 from engine.bench import beside, growth, modes, native, ns3
 from engine.run import execute, run_folder
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 
 FLOW = Path(__file__).with_name("flow.yaml")
 STEADY = Path(__file__).with_name("steady.yaml")
@@ -173,7 +173,7 @@ def _say(what: str) -> None:
 def _steady_state(program: Path, folder: Path) -> dict[str, float]:
     """Queue and rate over the last third of steady.yaml, here and in ns-3."""
     (cell,) = expand(STEADY, "complete")
-    execute(cell, 1, folder)
+    execute(resolve(cell, 1), folder)
     traces = run_folder(folder, cell, 1) / "traces"
     start_ns = cell.virtual_s * 1e9 * 2 / 3
     queue_pkts = [float(row["backlog_pkts"]) for row in _rows(traces / "queue.csv", start_ns)]
@@ -200,7 +200,7 @@ def _best(measure: Callable[[], float]) -> float:
 
 def _wall_s(cell: Cell, folder: Path, seed: int = 1) -> float:
     started = time.monotonic()
-    execute(cell, seed, folder, keep=())
+    execute(resolve(cell, seed), folder, keep=())
     return time.monotonic() - started
 
 
@@ -226,7 +226,7 @@ def _reader_packets_per_s(cell: Cell, idle: Cell, folder: Path) -> float:
 def _utp_packets_per_cpu_s(idle: Cell, folder: Path) -> float:
     """As above, of a libutp flow; its packets are repeated, so that the start, taken off, is little beside them."""
     (cell,) = expand(UTP, "complete")
-    written = execute(cell, 1, folder, keep=())["captured"]
+    written = execute(resolve(cell, 1), folder, keep=())["captured"]
     repeat_packets(run_folder(folder, cell, 1), "pcap/bottleneck-out.pcap", _UTP_REPEATS)
     seconds = _best(functools.partial(_columns_cpu_s, cell, folder))
     start_s = _best(functools.partial(_columns_cpu_s, idle, folder))

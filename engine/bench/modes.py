@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine import syscall_mode
 from engine.run import execute
-from scenarios.resolve import Cell
+from scenarios.resolve import Cell, resolve
 
 
 def figures(cells: Mapping[str, Cell], folder: Path, repeats: int) -> dict[str, float]:
@@ -29,7 +29,7 @@ def _cpu_s(cell: Cell, folder: Path) -> float:
     """Of the guest and all its processes, and of this one around it."""
     whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     before = [resource.getrusage(who) for who in whose]
-    execute(cell, 1, folder, keep=())
+    execute(resolve(cell, 1), folder, keep=())
     after = [resource.getrusage(who) for who in whose]
     return sum(
         now.ru_utime + now.ru_stime - then.ru_utime - then.ru_stime for now, then in zip(after, before, strict=True)

@@ -13,11 +13,9 @@ from analysis.experiment_files import VERDICTS
 from engine.errors import EngineError
 from engine.provenance import MOST_PARTS
 from scenarios.errors import ScenarioError
-from scenarios.resolve import SIZES, Cell, expand, resolve
+from scenarios.resolve import SIZES, Cell, expand, resolve, unlike
 from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, Crate, listed
 
-_OTHERWISE = ("backend", "origin_ns", "implementations", "provenance", "agent")
-"""What of run.json the engine adds, and what implementations say of themselves: no part of what a scenario means."""
 _OF_FAILURE = {"cell": str, "seed": int, "why": str}
 _FEW = 5
 
@@ -179,10 +177,7 @@ class Contents:
         cell = self._cells_of(experiment, size).get(cell_name)
         if cell is None or cell.study != study:
             raise EngineError(f"{self.crate.name}: {name}: no archived scenario has this cell")
-        today = resolve(cell, seed)
-        changed = [key for key in {**today, **description} if key not in _OTHERWISE]
-        changed = [key for key in changed if today.get(key) != description.get(key)]
-        if changed:
+        if changed := unlike(resolve(cell, seed), description):
             raise EngineError(f"{name}: its scenario means something else in this version: {', '.join(changed)}")
         return ArchivedRun(name, self.crate.folder / folder, cell, seed, description, summary)
 

@@ -8,6 +8,7 @@ from typing import Any
 from engine.errors import EngineError
 from engine.repetition import Repetition, differences
 from engine.run import execute, run_folder
+from scenarios.resolve import resolve
 from scenarios.run_files import FAILED
 from testbed.archive.contents import ArchivedRun, Contents
 
@@ -21,7 +22,7 @@ def repeat(archived: ArchivedRun, runs: Path) -> Repetition:
     Raises:
         EngineError: it failed.
     """
-    execute(archived.cell, archived.seed, runs, keep=_kept(archived))
+    execute(resolve(archived.cell, archived.seed), runs, keep=_kept(archived))
     folder = run_folder(runs, archived.cell, archived.seed)
     summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
     description: dict[str, Any] = json.loads((folder / "run.json").read_text())
@@ -42,7 +43,7 @@ def fail_again(archived: Contents, name: str, runs: Path) -> Repetition:
     cell, seed = archived.failed_run(name)
     was = archived.failed[name]
     try:
-        execute(cell, seed, runs)
+        execute(resolve(cell, seed), runs)
     except EngineError:
         failed = run_folder(runs, cell, seed)
         summary = failed.with_name(f"{FAILED}{failed.name}") / "summary.json"

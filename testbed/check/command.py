@@ -1,11 +1,10 @@
 """Carries out `testbed check`: whether an implementation keeps docs/reference/implementations.md, in short runs."""
 
 import argparse
-import copy
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from engine import images
 from engine.errors import EngineError
 from engine.guest.programs import PAYLOAD
 from engine.run import execute, run_folder
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, changed, expand, resolve
 from scenarios.run_files import FAILED
 from testbed import arguments
 from testbed.check import page
@@ -151,7 +150,7 @@ def _transfer(cell: Cell, into: Path, is_program: bool, transport: str) -> str |
         flow["payload"] = PAYLOAD
 
     try:
-        summary = execute(_changed(cell, change), _SEED, into)
+        summary = execute(_changed(cell, change), into)
     except EngineError as error:
         return _how(cell, into, error)
     flow = summary["flows"]["checked"]
@@ -204,7 +203,7 @@ def _endless(cell: Cell, into: Path) -> str | None:
         flow["stop_ns"] = ENDLESS_NS
 
     try:
-        execute(_changed(cell, change, duration_ns=ENDLESS_NS + 1_000_000_000), _SEED, into)
+        execute(_changed(cell, change, duration_ns=ENDLESS_NS + 1_000_000_000), into)
     except EngineError as error:
         return _how(cell, into, error)
     return None
@@ -216,7 +215,7 @@ def _late(cell: Cell, into: Path) -> str | None:
         flow["stop_ns"] = LATE_NS + ENDLESS_NS
 
     try:
-        execute(_changed(cell, change, duration_ns=LATE_NS + ENDLESS_NS + 1_000_000_000), _SEED, into)
+        execute(_changed(cell, change, duration_ns=LATE_NS + ENDLESS_NS + 1_000_000_000), into)
     except EngineError as error:
         return _how(cell, into, error)
     return None
@@ -227,7 +226,7 @@ def _unknown(cell: Cell, into: Path, role: str) -> str | None:
         flow["unknown_to"] = [role]
 
     try:
-        execute(_changed(cell, change, duration_ns=2_000_000_000), _SEED, into)
+        execute(_changed(cell, change, duration_ns=2_000_000_000), into)
     except EngineError as error:
         failed = run_folder(into, cell, _SEED).with_name(f"{FAILED}seed-{_SEED}")
         try:
@@ -245,8 +244,8 @@ def _how(cell: Cell, into: Path, error: EngineError) -> str:
     return with_kind(str(error), said.get("flows") or {})
 
 
-def _changed(cell: Cell, change: Callable[[dict[str, Any]], None], **settings: Any) -> Cell:
-    changed = copy.deepcopy(cell.settings) | settings
-    changed["flows"][0]["stop_ns"] = changed["duration_ns"]
-    change(changed["flows"][0])
-    return replace(cell, settings=changed)
+def _changed(cell: Cell, change: Callable[[dict[str, Any]], None], **settings: Any) -> dict[str, Any]:
+    run = resolve(cell, _SEED) | settings
+    run["flows"][0]["stop_ns"] = run["duration_ns"]
+    change(run["flows"][0])
+    return changed(run)

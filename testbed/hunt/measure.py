@@ -20,7 +20,7 @@ from engine.errors import EngineError
 from engine.run import execute, run_folder
 from scenarios import implementations
 from scenarios.errors import ScenarioError
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from testbed.hunt.scenario import Data, name, text
 from testbed.pool import as_they_end, pool
 from testbed.shared.vocabulary import Number, number_of
@@ -139,7 +139,7 @@ class MeasuredRuns:
         """
         order = self._order(scenario, (name(scenario), seed))
         [cell] = expand(order.scenario, "complete")
-        execute(cell, seed, into)
+        execute(resolve(cell, seed), into)
         return _with_columns(run_folder(into, cell, seed))
 
     def _order(self, scenario: Data, key: Key) -> RunRequest:
@@ -154,7 +154,7 @@ def measured(order: RunRequest) -> Measured:
     """Carry out a run and measure it; its folder is removed."""
     try:
         [cell] = expand(order.scenario, "complete")
-        summary = execute(cell, order.seed, order.into, keep=())
+        summary = execute(resolve(cell, order.seed), order.into, keep=())
         run = Run(_with_columns(run_folder(order.into, cell, order.seed)))
         numbers: dict[str, Number] = {}
         unknown = {}

@@ -86,7 +86,7 @@ class RewindOptions:
     def again(self) -> FutureResult:
         """Carry out the run itself again; refuse one with other bytes."""
         try:
-            end = self._future(self.past.cell.settings["duration_ns"], 0)
+            end = self._future(self.past.run["duration_ns"], 0)
             [(_, outcome)] = as_they_end(futures.carry_out, {0: end}, self.processes)
         except BadInputError as error:
             raise BadInputError(f"{self.option}: {error}") from None
@@ -105,7 +105,7 @@ class RewindOptions:
         try:
             self._breaks(outcome)
         except NotMeasuredError as error:
-            return f"seed {self.past.seed}: {error}"
+            return f"seed {self.past.run['seed']}: {error}"
         return None
 
     def _breaks(self, outcome: FutureResult) -> bool:
@@ -121,7 +121,7 @@ class RewindOptions:
         return outcome.numbers[self.judged.measure], outcome.numbers[self.judged.bounds[0].text]
 
     def _future(self, at_ns: int, redraw: int) -> Future:
-        is_past = at_ns >= self.past.cell.settings["duration_ns"]
+        is_past = at_ns >= self.past.run["duration_ns"]
         changed = "" if self.events is None else f",events={self.called}"
         named = PAST if is_past else f"at={at_ns / NS:.9g}s,redraw={redraw}{changed}"
         events = None if is_past or self.events is None else [event for event in self.events if event["at_ns"] >= at_ns]
@@ -140,7 +140,7 @@ def main(options: argparse.Namespace) -> int:
         BadInputError, EngineError, ScenarioError: something is wrong with the order, or a run failed.
     """
     past = history.read(options.run)
-    end_ns = past.cell.settings["duration_ns"]
+    end_ns = past.run["duration_ns"]
     at_ns = None if options.at is None else _instant(options.at, end_ns)
     with pool() as processes:
         return _carried_out(_order(options, past, at_ns or 0, processes), end_ns, at_ns, options.again)
@@ -221,7 +221,9 @@ def _show(
     holds = order.judged.id if order.judged else None
     otherwise = f"{drawn}, and {events.get(order.called or None, 'other events happen')}"
     shares = [(instant_ns / NS, share) for instant_ns, share in shares_at]
-    shown = PageData(own.folder, order.past.cell.name, at_ns / NS, lost_s, holds, otherwise, branches, shares, command)
+    shown = PageData(
+        own.folder, order.past.run["cell"], at_ns / NS, lost_s, holds, otherwise, branches, shares, command
+    )
     with ended_after(LIMIT_S, "testbed rewind: the page"):
         print(f"Page: {page.write(order.folder, shown)}")
 
@@ -252,11 +254,12 @@ def _order(options: argparse.Namespace, past: Past, from_ns: int, processes: Pro
     if options.futures < 0:
         raise EngineError(f"--futures: found {options.futures}; allowed: a whole number, at least 0")
     option, wanted = ("--when", options.when) if options.when is not None else ("--property", options.property)
+    taps = list(past.run["network"]["taps"])
     for tap in options.capture:
-        if tap not in past.taps:
-            raise EngineError(f"--capture: found {tap!r}; allowed: {choices(past.taps, tap)}")
+        if tap not in taps:
+            raise EngineError(f"--capture: found {tap!r}; allowed: {choices(taps, tap)}")
     events, called = _events(options.events, past, from_ns)
-    name = f"{past.cell.experiment}-{past.cell.name}-seed-{past.seed}"
+    name = f"{past.run['experiment']}-{past.run['cell']}-seed-{past.run['seed']}"
     return RewindOptions(
         past,
         own_study.folder_of(options.into, name),
@@ -297,7 +300,7 @@ def _events(file: str | None, past: Past, from_ns: int) -> tuple[Events | None, 
     if wrong := schema.problems(document, rules):
         raise ScenarioError(wrong)
     events: Events = schema.in_base_units(document.data, rules)["events"]
-    wrong = problems_of_events(document, past.cell.settings)
+    wrong = problems_of_events(document, past.run)
     wrong += [
         document.problem(("events", index, "at"), f"found {entry['at']!r}, before --at", f"{from_ns / NS:g}s or later")
         for index, (entry, event) in enumerate(zip(document.data["events"], events, strict=True))

@@ -1,9 +1,9 @@
 """Futures of a run: what it would have been if something had been otherwise from an instant on."""
 
-import copy
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +17,8 @@ from analysis.series import NotMeasuredError
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from engine.finished import is_finished
-from engine.run import execute, run_folder
-from scenarios.resolve import Cell
+from engine.run import execute, folder_of
+from scenarios.resolve import changed
 from testbed.rewind.history import Past
 from testbed.shared.vocabulary import Number, number_of
 
@@ -47,18 +47,18 @@ class Future:
     @property
     def folder(self) -> Path:
         """Where its run ends up."""
-        return run_folder(self.into, self.cell, self.past.seed)
+        return folder_of(self.into, self.run)
 
-    @property
-    def cell(self) -> Cell:
-        """Its cell: that of the run, with what is otherwise."""
-        settings = copy.deepcopy(self.past.cell.settings)
-        before = [event for event in settings["events"] if event["at_ns"] < self.at_ns]
-        after = [event for event in settings["events"] if event["at_ns"] >= self.at_ns]
+    @cached_property
+    def run(self) -> dict[str, Any]:
+        """Its run.json: that of the run, with what is otherwise."""
+        run = self.past.run
+        before = [event for event in run["events"] if event["at_ns"] < self.at_ns]
+        after = [event for event in run["events"] if event["at_ns"] >= self.at_ns]
         drawn = [{"at_ns": self.at_ns, "on": "path", "redraw": self.redraw}] if self.redraw else []
-        settings["events"] = [*before, *drawn, *(after if self.events is None else self.events)]
-        settings["captures"] = list(dict.fromkeys([*settings["captures"], *self.captures]))
-        return replace(self.past.cell, study=STUDY, name=self.named, settings=settings)
+        events = [*before, *drawn, *(after if self.events is None else self.events)]
+        captures = list(dict.fromkeys([*run["captures"], *self.captures]))
+        return changed(run, study=STUDY, cell=self.named, events=events, captures=captures)
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ def carry_out(future: Future) -> FutureResult:
     """
     from analysis.capture.columns import write_columns  # loads Polars
 
-    if not is_finished(future.cell, future.past.seed, future.into, "virtual"):
-        execute(future.cell, future.past.seed, future.into)
+    if not is_finished(future.run, future.into):
+        execute(future.run, future.into)
         write_columns(future.folder)
     run = Run(future.folder)
-    past = future.into / STUDY / future.past.cell.experiment / PAST / future.folder.name
+    past = future.folder.parents[1] / PAST / future.folder.name
     same_pkts = 0
     if past != future.folder:
-        same_pkts = compared(past, future.folder, future.at_ns, future.past.cell.settings["captures"])
+        same_pkts = compared(past, future.folder, future.at_ns, future.past.run["captures"])
     numbers: dict[str, Number] = {}
     unknown = {}
     with ended_after(LIMIT_S, "testbed rewind: the numbers of a run"):

@@ -16,7 +16,7 @@ from analysis.observer.judgement import SenderKind
 from analysis.run import Run
 from analysis.series import NotMeasuredError
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.analysis.synthetic import vouch
 from tests.analysis.test_observer import conversation, observed
 from tests.analysis.utp_model import PAYLOAD, Model
@@ -250,7 +250,7 @@ def test_controllers_of_the_kernel(tmp_path: Path) -> None:
     scenario.write_text(SCENARIO)
     told = {}
     for cell in expand(scenario, "complete"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
         folder = run_folder(tmp_path, cell, 1)
         write_columns(folder)
         judgement = kind.judge(Run(folder).flight("it"))
@@ -298,7 +298,7 @@ def test_losses_that_cut_no_window_tell_a_measured_rate(program: Callable[[str],
     scenario.parent.mkdir()
     scenario.write_text(DISTURBED)
     [cell] = expand(scenario, "complete")
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     write_columns(folder)
     judgement = kind.judge(Run(folder).flight("it"))

@@ -13,7 +13,7 @@ from analysis.observer.flight import RetransmitCause
 from analysis.observer.standalone import report
 from analysis.run import Run
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 
 SCENARIO = """\
@@ -43,7 +43,7 @@ def runs(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactor
     for cell in expand(trial(folder, SCENARIO), "complete"):
         name = cell.name.removeprefix("case=")
         for seed in (1, 3) if name == "losses" else (1,):
-            execute(cell, seed, folder)
+            execute(resolve(cell, seed), folder)
             assert write_columns(run_folder(folder, cell, seed)) == []
             estimates[f"{name}-{seed}"] = Run(run_folder(folder, cell, seed))
     return estimates

@@ -8,7 +8,7 @@ import pytest
 
 from engine.run import execute
 from scenarios.errors import ScenarioError
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 
 SCENARIO = """\
@@ -36,7 +36,7 @@ def cards(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFacto
     program("udp-cbr")
     folder = tmp_path_factory.mktemp("cards")
     cells = expand(trial(folder, SCENARIO), "complete")
-    return {cell.name.removeprefix("case="): execute(cell, 1, folder) for cell in cells}
+    return {cell.name.removeprefix("case="): execute(resolve(cell, 1), folder) for cell in cells}
 
 
 def test_a_card_sends_at_its_rate(cards: dict[str, dict[str, Any]]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from analysis.capture import pcap
 from engine import syscall_mode
 from engine.run import execute, run_folder
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from tests.trial import trial
 
 SCENARIO = """\
@@ -82,7 +82,7 @@ def test_a_client_fills_the_link_over_its_transport(
 ) -> None:
     _build(program, client)
     cell = _cell(tmp_path, client)
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     assert (summary["flows"]["it"]["sender_exit"], summary["flows"]["it"]["receiver_exit"]) == (0, 0)
     assert summary["versions"][client]
     folder = run_folder(tmp_path, cell, 1)
@@ -117,7 +117,7 @@ def test_same_seed_same_bytes_also_by_way_of_stubs(
     digests = []
     for into, seed, stubs in (("first", 1, "0"), ("again", 1, other_mode), ("other", 2, "0")):
         monkeypatch.setenv(syscall_mode.STUBS, stubs)
-        execute(cell, seed, tmp_path / into)
+        execute(resolve(cell, seed), tmp_path / into)
         capture = run_folder(tmp_path / into, cell, seed) / "pcap" / "bottleneck-out.pcap"
         digests.append(hashlib.sha256(capture.read_bytes()).hexdigest())
     assert digests[0] == digests[1] != digests[2]
@@ -142,7 +142,7 @@ def test_a_transfer_with_an_end_arrives_whole(
     program: Callable[[str], None], tmp_path: Path, client: str, seed: int
 ) -> None:
     _build(program, client)
-    flow = execute(_cell(tmp_path, client, ", bytes: 1000001B"), seed, tmp_path)["flows"]["it"]
+    flow = execute(resolve(_cell(tmp_path, client, ", bytes: 1000001B"), seed), tmp_path)["flows"]["it"]
     assert flow["received_bytes"] == 1_000_001
     assert flow["completed_ns"] is not None
     assert (flow["sender_exit"], flow["receiver_exit"]) == (0, 0)
@@ -170,7 +170,7 @@ def test_libtorrents_window_falls_below_a_packet_only_before_2_0_8(
     """Packets in ten seconds: one per round-trip time (0.2 s) since 2.0.8, one per timeout of a second before."""
     program(client)
     (cell,) = expand(trial(tmp_path, BESIDE_TCP.replace("CLIENT", client)), "complete")
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     packets = pcap.read(folder / "pcap" / "bottleneck-out.pcap").packets
     times_s = (packets["time_ns"].to_numpy() - _origin_ns(folder)) / 1e9
@@ -187,5 +187,5 @@ def test_a_sender_hears_that_all_has_come_even_if_that_is_lost(program: Callable
     lost = ((14.6, "100%"), (14.65, "0%"))
     events = ", ".join(f"{{at: {at_s}s, on: path, loss: {{backward: {share}}}}}" for at_s, share in lost)
     (cell,) = expand(trial(tmp_path, f"{text}events: [{events}]\n"), "complete")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     assert summary["flows"]["it"]["completed_ns"] < 20e9  # 47 s if the receiver has gone by then

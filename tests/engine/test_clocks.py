@@ -13,7 +13,7 @@ import pytest
 from analysis.capture.columns import write_columns
 from engine.errors import EngineError
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 
 TWO_FLOWS = """\
@@ -58,7 +58,7 @@ def carry_out(program: Callable[[str], None], tmp_path: Path) -> Callable[[str, 
     def run(text: str, into: str) -> tuple[Path, Any]:
         program("libutp")
         (cell,) = expand(trial(tmp_path / into, text), "complete")
-        summary = execute(cell, 1, tmp_path / into)
+        summary = execute(resolve(cell, 1), tmp_path / into)
         return run_folder(tmp_path / into, cell, 1), summary
 
     return run

@@ -10,7 +10,7 @@ from engine import images as built
 from engine.images import PROJECT
 from engine.run import execute, run_folder
 from images.cache import file_digest
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.images.saved import configuration, docker, entry, folder, tar
 from tests.trial import trial
 
@@ -73,7 +73,7 @@ def test_a_flow_between_clients_from_an_image(
     program("boxed")
 
     (cell,) = expand(trial(tmp_path, SCENARIO), "complete")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     flow = summary["flows"]["it"]
     assert flow["received_bytes"] > 0.9 * 2 * 1_000_000 / 8
     assert flow["receiver_exit"] == 0

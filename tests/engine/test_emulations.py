@@ -7,7 +7,7 @@ import pytest
 
 from analysis.capture import pcap
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 
 SCENARIO = """\
@@ -26,7 +26,7 @@ keep_captures: true
 @pytest.mark.parametrize(("implementation", "window_bytes"), [("tcp-w", 17_520), ("tcp-w-10220", 10_220)])
 def test_windows_xp_offers_its_window(tmp_path: Path, implementation: str, window_bytes: int) -> None:
     (cell,) = expand(trial(tmp_path, SCENARIO.replace("IMPLEMENTATION", implementation)), "complete")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     captures = list((run_folder(tmp_path, cell, 1) / "pcap").glob("receiver*.pcap"))
     packets = pl.concat([pcap.read(path).packets for path in captures])
     offered = packets.filter((pl.col("sport") == 5001) & (pl.col("time_ns") > pl.col("time_ns").min() + 10**9))

@@ -61,7 +61,7 @@ def test_a_fast_link_has_its_rate_on_average_and_at_each_packet(
     scenario: Path, tmp_path: Path, rate: str, bps: int, buffer: str, duration: str
 ) -> None:
     cell = _cell(scenario, RATE=rate, BUFFER=buffer, DURATION=duration)
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     assert summary["probe"]["s1-d1"]["capacity_bps"] == pytest.approx(bps, rel=0.001)
     with (folder / "traces" / "queue.csv").open() as file:
@@ -96,7 +96,7 @@ def _longest_busy_ns(rows: list[tuple[int, int]]) -> tuple[int, int]:
 
 def test_a_slow_link_is_probed_and_drained_as_long_as_it_takes(scenario: Path, tmp_path: Path) -> None:
     cell = _cell(scenario, RATE="1kbit", BUFFER="10p", DURATION="20s")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     assert summary["probe"]["s1-d1"]["capacity_bps"] == pytest.approx(1000, rel=0.0001)
 
 
@@ -110,7 +110,7 @@ def test_a_long_fast_link_is_filled(
     """6 and 12.5 MB in flight, more than the usual 4 MB."""
     words = {"RATE": rate, "BUFFER": buffer, "DURATION": f"{duration_s}s", "1ms": one_way, "[bottleneck-out]": "[]"}
     cell = _cell(scenario, **words)
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as file:
         sent = {int(row["time_ns"]): int(row["sent_bytes"]) for row in csv.DictReader(file)}
     second = 10**9
@@ -176,7 +176,7 @@ def test_what_begins_late_fails_the_run(cell: Cell, tmp_path: Path, sabotage: Sa
     with pytest.raises(
         EngineError, match=r"the endpoints' start would begin 1\.\d+ s late: what comes before took too long"
     ):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_the_kernels_own_account_is_compared(
 ) -> None:
     sabotage(f"topologies/links/{file}.py", words, others)
     with pytest.raises(EngineError, match=rf"audit: before the probe: {told}, the scenario says"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_an_event_without_effect_fails_the_run(scenario: Path, tmp_path: Path, sabotage: Sabotage) -> None:
@@ -203,7 +203,7 @@ def test_an_event_without_effect_fails_the_run(scenario: Path, tmp_path: Path, s
     sabotage("topologies/network.py", "        batch.run()\n        self.egress", "        self.egress")
     told = r"audit: after the event at 2 s: rate_bps of r1-r2 is 10000000, the scenario says 5000000"
     with pytest.raises(EngineError, match=told):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def _before_the_scenario(act: str) -> tuple[str, str, str]:
@@ -219,26 +219,26 @@ def test_unexpected_packets_are_named(cell: Cell, tmp_path: Path, sabotage: Sabo
     with pytest.raises(
         EngineError, match=rf"packets came to the bottleneck, .*; not for a host of the scenario: {told}"
     ):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_packets_lost_before_anybody_counted_them_fail_the_run(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage(*_before_the_scenario("open('/proc/sys/net/core/netdev_max_backlog', 'w').write('0')"))
     with pytest.raises(EngineError, match=r"audit: .* lost \d+ packets|audit: \d+ packets were lost in softnet"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_a_sampler_that_ended_otherwise_fails_the_run(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage(*_before_the_scenario("import os; os.kill(samplers[0], 9)"))
     with pytest.raises(EngineError, match="a queue's sampler ended with -9"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_a_relay_that_ended_fails_the_run(scenario: Path, tmp_path: Path, sabotage: Sabotage) -> None:
     scenario.write_text(scenario.read_text() + "clocks: [{host: s2, offset: 1s}]\n")
     sabotage(*_before_the_scenario("import os; os.kill(relays._processes['s2'], 9)"))
     with pytest.raises(EngineError, match=r"the relay of s2 ended with -9|flow ledbat: sender exited"):
-        execute(expand(scenario, "complete")[0], 1, tmp_path)
+        execute(resolve(expand(scenario, "complete")[0], 1), tmp_path)
 
 
 def test_a_backward_limit_counts_for_disk_and_not_for_the_forward_rate(cell: Cell, tmp_path: Path) -> None:

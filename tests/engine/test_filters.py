@@ -9,7 +9,7 @@ import pytest
 
 from analysis.capture.columns import write_columns
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 
 SCENARIO = """\
@@ -54,7 +54,7 @@ def runs(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("filters")
     runs = {}
     for cell in expand(trial(folder, SCENARIO), "complete"):
-        summary = execute(cell, 1, folder)
+        summary = execute(resolve(cell, 1), folder)
         run = run_folder(folder, cell, 1)
         write_columns(run)
         runs[cell.name.removeprefix("case=")] = (summary, pl.read_parquet(run / "columns" / "packets.parquet"))

@@ -9,7 +9,7 @@ from engine import provenance
 from engine.errors import EngineError
 from engine.finished import is_finished
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from testbed.cli import main
 from tests.engine.conftest import sabotage  # noqa: F401  a fixture
 from tests.trial import trial
@@ -41,14 +41,14 @@ def test_a_finished_run_is_kept_while_nothing_that_made_it_changes(
     assert "trial/short/single/seed-1: finished before, and kept" in capsys.readouterr().out
     assert summary.stat().st_mtime_ns == made_ns
 
-    assert is_finished(cell, 1, into, "virtual", since)
+    assert is_finished(resolve(cell, 1), into, since)
     since.touch()
-    assert not is_finished(cell, 1, into, "virtual", since)
+    assert not is_finished(resolve(cell, 1), into, since)
     scenario.write_text(SHORT.replace("40p", "41p"))
-    assert not is_finished(expand(scenario, "complete")[0], 1, into, "virtual")
-    assert not is_finished(cell, 2, into, "virtual")
+    assert not is_finished(resolve(expand(scenario, "complete")[0], 1), into)
+    assert not is_finished(resolve(cell, 2), into)
     monkeypatch.setattr(provenance, "code", lambda backend: "another")
-    assert not is_finished(cell, 1, into, "virtual")
+    assert not is_finished(resolve(cell, 1), into)
 
 
 def test_a_guest_that_cannot_tell_leaves_its_reason_all_the_same(
@@ -59,7 +59,7 @@ def test_a_guest_that_cannot_tell_leaves_its_reason_all_the_same(
     sabotage(AGENT, STARTS, f"import os; os._exit(3)\n            {STARTS}")
     (cell,) = expand(scenario, "complete")
     with pytest.raises(EngineError, match="before its agent was done") as caught:
-        execute(cell, 1, tmp_path / "runs")
+        execute(resolve(cell, 1), tmp_path / "runs")
     failed = run_folder(tmp_path / "runs", cell, 1).with_name("failed-seed-1")
     summary = json.loads((failed / "summary.json").read_text())
     assert summary["status"] == "failed"

@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from engine.run import execute, run_folder
 from images import guest_code
 from images.cache import Store
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 
 Sabotage = Callable[[str, str, str], None]
 
@@ -32,7 +32,7 @@ def cell(scenario: Path) -> Cell:
 
 def test_no_guest_compiles_anything(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage("engine/guest/agent.py", "run = json.load(file)\n", f"run = json.load(file); file.seek(0); {UNCOMPILED}")
-    execute(cell, 1, tmp_path / "runs")
+    execute(resolve(cell, 1), tmp_path / "runs")
     assert not (run_folder(tmp_path / "runs", cell, 1) / "logs" / "uncompiled").read_text()
 
 
@@ -41,7 +41,7 @@ def test_code_that_does_not_compile_is_named_before_anything_runs(
 ) -> None:
     sabotage("topologies/named/two_path.py", '"""', '"')
     with pytest.raises(EngineError, match=r"two_path\.py"):
-        execute(cell, 1, tmp_path / "runs")
+        execute(resolve(cell, 1), tmp_path / "runs")
 
 
 def test_code_that_is_there_is_asked_for_so_packs_have_it() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.run import execute, run_folder
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from tests.trust.identity import busy_host
 
 
@@ -28,11 +28,11 @@ def cell(scenario: Path, request: pytest.FixtureRequest) -> Cell:
 
 
 def test_repeats_are_identical_on_a_busy_host_and_in_another_folder(cell: Cell, tmp_path: Path) -> None:
-    execute(cell, 1, tmp_path / "quiet")
+    execute(resolve(cell, 1), tmp_path / "quiet")
     elsewhere = tmp_path / "a folder with a longer name" / "and another level"
     with busy_host(2 * (os.cpu_count() or 1)):
-        execute(cell, 1, elsewhere)
-    execute(cell, 2, tmp_path / "quiet")
+        execute(resolve(cell, 1), elsewhere)
+    execute(resolve(cell, 2), tmp_path / "quiet")
 
     first, again, other = (
         _bytes(run_folder(into, cell, seed))
@@ -48,8 +48,8 @@ def test_what_happens_before_a_scenario_moves_nothing_in_it(
     cell: Cell, tmp_path: Path, sabotage: Callable[[str, str, str], None], calls: int
 ) -> None:
     """Each system call takes 256 ns, and the instants at which timers were set once moved those that follow."""
-    execute(cell, 1, tmp_path / "plain")
+    execute(resolve(cell, 1), tmp_path / "plain")
     begin = "    network.load_modules(run)\n"
     sabotage("engine/guest/agent.py", begin, f"{begin}    import os\n    [os.stat('/') for _ in range({calls})]\n")
-    execute(cell, 1, tmp_path / "later")
+    execute(resolve(cell, 1), tmp_path / "later")
     assert _bytes(run_folder(tmp_path / "later", cell, 1)) == _bytes(run_folder(tmp_path / "plain", cell, 1))

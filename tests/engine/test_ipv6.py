@@ -10,7 +10,7 @@ from analysis.capture import pcapng
 from analysis.capture.columns import write_columns
 from analysis.run import Run
 from engine.run import execute, run_folder
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from tests.trial import trial
 
 BOTH = """\
@@ -98,7 +98,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Run]:
 
 
 def carried_out(cell: Cell, folder: Path) -> Run:
-    execute(cell, 1, folder)
+    execute(resolve(cell, 1), folder)
     made = run_folder(folder, cell, 1)
     assert write_columns(made) == []
     return Run(made)

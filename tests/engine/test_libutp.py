@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.run import execute, run_folder
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from tests.trial import trial
 
 SCENARIO = """\
@@ -39,7 +39,7 @@ def _window(folder: Path) -> list[dict[str, str]]:
 def test_the_queuing_delay_is_the_target(program: Callable[[str], None], tmp_path: Path) -> None:
     program("libutp")
     cell = _cell(tmp_path, "libutp", ", params: {target: 25ms}")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     rows = [row for row in _window(run_folder(tmp_path, cell, 1)) if int(row["time_ns"]) >= 4_000_000_000]
     delays_us = [int(row["queuing_delay_us"]) for row in rows]
     assert 22_000 < sum(delays_us) / len(delays_us) < 27_000
@@ -53,7 +53,7 @@ def test_a_surrogate_is_bound_by_its_receive_window(
 ) -> None:
     program(surrogate)
     cell = _cell(tmp_path, surrogate)
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     rows = _window(run_folder(tmp_path, cell, 1))
     assert max(float(row["unacked_pkts"]) for row in rows) == window_pkts
     acked = {int(row["time_ns"]): int(row["bytes_acked"]) for row in rows}
@@ -65,7 +65,7 @@ def test_a_surrogate_is_bound_by_its_receive_window(
 def test_a_transfer_with_an_end_arrives_whole(program: Callable[[str], None], tmp_path: Path) -> None:
     program("libutp")
     cell = _cell(tmp_path, "libutp", ", bytes: 1000001B")
-    flow = execute(cell, 1, tmp_path)["flows"]["utp"]
+    flow = execute(resolve(cell, 1), tmp_path)["flows"]["utp"]
     assert flow["received_bytes"] == 1_000_001
     assert flow["completed_ns"] < 4_000_000_000
     assert (flow["sender_exit"], flow["receiver_exit"]) == (0, 0)
@@ -76,7 +76,7 @@ def test_same_seed_same_bytes(program: Callable[[str], None], tmp_path: Path) ->
     cell = _cell(tmp_path, "libutp")
     digests = []
     for into, seed in (("first", 1), ("again", 1), ("other", 2)):
-        execute(cell, seed, tmp_path / into)
+        execute(resolve(cell, seed), tmp_path / into)
         capture = run_folder(tmp_path / into, cell, seed) / "pcap" / "bottleneck-out.pcap"
         digests.append(hashlib.sha256(capture.read_bytes()).hexdigest())
     assert digests[0] == digests[1] != digests[2]

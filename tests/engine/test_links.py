@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.capture.columns import write_columns
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 
 SCENARIO = """\
@@ -56,7 +56,7 @@ def folders(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("links")
     runs = {}
     for cell in expand(trial(folder, SCENARIO), "complete"):
-        execute(cell, 1, folder)
+        execute(resolve(cell, 1), folder)
         run = run_folder(folder, cell, 1)
         write_columns(run)
         runs[cell.name.removeprefix("case=")] = run

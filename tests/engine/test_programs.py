@@ -23,7 +23,7 @@ from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute, run_folder
 from engine.sandbox import PROGRAMS
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from testbed.check import command as check
 from testbed.cli import main
 from tests.analysis.browser import unsound_by_itself
@@ -68,7 +68,7 @@ def toy(own_implementations: Path, program: Callable[[str], None], tmp_path: Pat
 
 def _run(scenario: Path, into: Path) -> tuple[dict[str, object], Path]:
     (cell,) = expand(scenario, "complete")
-    return execute(cell, 1, into), run_folder(into, cell, 1)
+    return execute(resolve(cell, 1), into), run_folder(into, cell, 1)
 
 
 def test_a_flow_without_end_is_cut_off(toy: Toy, tmp_path: Path) -> None:

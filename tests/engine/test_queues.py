@@ -12,7 +12,7 @@ import pytest
 
 from analysis.capture import pcap
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 
 SETTLED_NS = 4_000_000_000
@@ -46,7 +46,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str, 
     folder = tmp_path_factory.mktemp("queues")
     by_case = {}
     for cell in expand(trial(folder, ONE_CUBIC), "complete"):
-        execute(cell, 1, folder)
+        execute(resolve(cell, 1), folder)
         by_case[cell.name.removeprefix("case=")] = _read(run_folder(folder, cell, 1))
     return by_case
 
@@ -110,7 +110,7 @@ def test_dctcp_needs_a_receiver_with_dctcp(tmp_path: Path) -> None:
     """It echoes each mark (RFC 8257, section 3.2); another one of Linux does not accept ECN from a SYN that has ECT."""
     marked, dropped, echoed = {}, {}, {}
     for cell in expand(trial(tmp_path, DCTCP), "complete"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
         folder = run_folder(tmp_path, cell, 1)
         counted, _ = _read(folder)
         name = cell.name.removeprefix("receiver=")
@@ -144,7 +144,7 @@ def test_small_packets_fill_bytes_and_cells(program: Callable[[str], None], tmp_
     program("udp-cbr")
     by_case = {}
     for cell in expand(trial(tmp_path, SMALL), "complete"):
-        summary = execute(cell, 1, tmp_path)
+        summary = execute(resolve(cell, 1), tmp_path)
         with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as file:
             most_pkts = max(int(row["backlog_pkts"]) for row in csv.DictReader(file))
         received = summary["flows"]["call"]["received_bytes"] / 160

@@ -8,7 +8,7 @@ import pytest
 from analysis.capture.columns import write_columns
 from analysis.run import Run
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 
 SCENARIO = """\
@@ -31,7 +31,7 @@ def test_a_link_follows_its_trace(program: Callable[[str], None], tmp_path: Path
     file = trial(tmp_path, SCENARIO)
     (file.parent / "link.csv").write_text("time_s,rate_bps\n0,6000000\n1,2000000\n2,9000000\n3.5,1000000\n")
     (cell,) = expand(file, "complete")
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     write_columns(run_folder(tmp_path, cell, 1))
     run = Run(run_folder(tmp_path, cell, 1))
     for t0, t1, rate_bps in ((0.1, 1, 6e6), (1, 2, 2e6), (2, 3.5, 9e6), (3.5, 4, 1e6)):

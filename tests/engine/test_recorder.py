@@ -18,7 +18,7 @@ from engine.errors import EngineError
 from engine.recorder import Recording, records_after
 from engine.run import execute, run_folder
 from engine.sandbox import Limits
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 from tests.trust.recorded import of_guest
 
@@ -66,7 +66,7 @@ def test_captures_are_those_that_tcpdump_makes_of_the_same_run(
     sabotage("engine/guest/agent.py", start, by_tcpdump)
     scenario.write_text(scenario.read_text().replace("keep_captures: true\n", ""))
     (cell,) = expand(scenario, "complete")
-    execute(cell, 1, tmp_path, keep=TAPS)
+    execute(resolve(cell, 1), tmp_path, keep=TAPS)
     folder = run_folder(tmp_path, cell, 1)
     theirs = sorted((folder / "logs/pcap").iterdir())
     assert len(theirs) == 9
@@ -78,10 +78,10 @@ def test_captures_are_those_that_tcpdump_makes_of_the_same_run(
 def test_many_interfaces(scenario: Path, tmp_path: Path) -> None:
     (cell,) = expand(scenario, "complete")
     many = replace(cell, settings={**cell.settings, "topology": {"name": "dumbbell", "pairs": 40}})
-    summary = execute(many, 1, tmp_path, keep=TAPS)
+    summary = execute(resolve(many, 1), tmp_path, keep=TAPS)
     assert len(summary["captured"]) == 4 * 40 + 1
     with pytest.raises(EngineError, match=r"found the tap 'sendr'; allowed: .*sender"):
-        execute(cell, 1, tmp_path, keep=["sendr"])
+        execute(resolve(cell, 1), tmp_path, keep=["sendr"])
 
 
 @pytest.mark.parametrize(("what", "less"), [("pkts", 1), ("wire_bytes", 20)])
@@ -102,10 +102,10 @@ def test_a_recorder_that_may_not_go_on_leaves_the_run_and_fails_its_audit(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (cell,) = expand(scenario, "complete")
-    plain = execute(cell, 1, tmp_path / "plain")
+    plain = execute(resolve(cell, 1), tmp_path / "plain")
     monkeypatch.setattr(execution, "_check_space", lambda *_: (1 << 30, 200_000))
     with pytest.raises(EngineError, match="audit: the captures break off: they take more bytes than this run may"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     failed = run_folder(tmp_path, cell, 1).with_name("failed-seed-1")
     summary = json.loads((failed / "summary.json").read_text())
     for what in ("flows", "counters", "ended_ns", "virtual_s"):
@@ -122,7 +122,7 @@ def test_what_was_recorded_before_a_guest_was_ended_stays(
     (cell,) = expand(scenario, "complete")
     monkeypatch.setattr(execution, "Limits", lambda **_: Limits(disk_bytes=1 << 20))
     with pytest.raises(EngineError, match="its run folder takes"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     failed = run_folder(tmp_path, cell, 1).with_name("failed-seed-1")
     for file in ("bottleneck-out.pcap", "bottleneck-in.r1-s1.pcap"):
         assert records_after(failed / "pcap" / file, 0)["pkts"] > 1000
@@ -138,7 +138,7 @@ def test_a_kernel_that_cannot_read_what_to_record_does_not_boot(
     monkeypatch.setattr(Recording, "started", wrong)
     (cell,) = expand(scenario, "complete")
     with pytest.raises(EngineError, match=r"record=3,0,r1-r2:4: allowed: FD,FROM,DEVICE:DIRECTIONS"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_packets_after_the_counters_were_read_do_not_count(tmp_path: Path) -> None:

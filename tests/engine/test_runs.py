@@ -23,7 +23,7 @@ from engine import run as execution
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute, run_folder
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from testbed.cli import main
 from testbed.evaluate.read_criteria import FOLDER
 
@@ -37,7 +37,7 @@ def cell(scenario: Path) -> Cell:
 
 
 def test_a_run_leaves_what_it_promises(cell: Cell, tmp_path: Path) -> None:
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     folder = run_folder(tmp_path, cell, 1)
 
     assert summary["status"] == "ok"
@@ -68,7 +68,7 @@ def _rows(folder: Path, trace: str) -> dict[int, dict[str, str]]:
 
 
 def test_a_rate_event_takes_effect_at_its_instant(cell: Cell, tmp_path: Path) -> None:
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     queue = _rows(run_folder(tmp_path, cell, 1), "queue.csv")
     # the queue is never empty from the event on: 5 Mbit/s pass, to the packet
     sent_bytes = int(queue[3_000_000_000]["sent_bytes"]) - int(queue[2_000_000_000]["sent_bytes"])
@@ -80,7 +80,7 @@ def test_a_delay_event_is_what_the_sender_sees(scenario: Path, tmp_path: Path) -
     kept = [line for line in text.splitlines() if "tcp-aimd" not in line and "rate: 5mbit" not in line]
     scenario.write_text("\n".join(kept))
     (alone,) = expand(scenario, "complete")
-    execute(alone, 1, tmp_path)
+    execute(resolve(alone, 1), tmp_path)
     window = _rows(run_folder(tmp_path, alone, 1), "cwnd-ledbat.csv")
     # the window is far below the bandwidth-delay product, the queue empty: only the path's step from 25 to 40 ms shows
     before_us, after_us = (int(window[at_ns]["queuing_delay_us"]) for at_ns in (990_000_000, 1_200_000_000))
@@ -95,7 +95,7 @@ def test_loss_and_jitter_events_are_applied_to_their_direction(scenario: Path, t
         text.replace("{at: 3s, on: path, delay: {forward: 40ms}}", event).replace("at: 2s", "at: 4900ms")
     )
     (disturbed,) = expand(scenario, "complete")
-    execute(disturbed, 1, tmp_path)
+    execute(resolve(disturbed, 1), tmp_path)
     folder = run_folder(tmp_path, disturbed, 1)
     lost = {
         name: int(_rows(folder, f"cwnd-{name}.csv")[2_500_000_000]["retransmitted_pkts"]) for name in ("tcp", "ledbat")
@@ -118,7 +118,7 @@ def _rewritten(scenario: Path, **lines: str) -> Cell:
 
 def test_flows_with_bytes_end_when_delivered_and_the_run_with_the_last(scenario: Path, tmp_path: Path) -> None:
     cell = _rewritten(scenario, tcp="bytes: 1MB", ledbat="bytes: 100kB")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     flows = summary["flows"]
     assert [flows[name]["received_bytes"] for name in ("tcp", "ledbat")] == [1_000_000, 100_000]
     assert 0 < flows["ledbat"]["completed_ns"] < flows["tcp"]["completed_ns"] <= summary["ended_ns"]
@@ -130,7 +130,7 @@ def test_flows_with_bytes_end_when_delivered_and_the_run_with_the_last(scenario:
 
 def test_a_run_without_flows_is_what_its_network_costs(cell: Cell, tmp_path: Path) -> None:
     empty = dataclasses.replace(cell, settings={**cell.settings, "flows": []})
-    assert execute(empty, 1, tmp_path)["flows"] == {}
+    assert execute(resolve(empty, 1), tmp_path)["flows"] == {}
 
 
 def test_a_flow_that_is_not_done_in_time_is_named(
@@ -146,7 +146,7 @@ def test_a_flow_that_is_not_done_in_time_is_named(
 
 def test_a_flow_stops_at_its_instant(scenario: Path, tmp_path: Path) -> None:
     cell = _rewritten(scenario, tcp="stop: 1s")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     assert "completed_ns" not in summary["flows"]["tcp"]
     queue = _rows(run_folder(tmp_path, cell, 1), "queue.csv")
     assert int(queue[990_000_000]["backlog_pkts"]) > 0
@@ -175,7 +175,7 @@ captures: [bottleneck-out, backward-in]
 def test_data_both_ways_over_an_asymmetric_line(scenario: Path, tmp_path: Path) -> None:
     scenario.write_text(ADSL)
     (cell,) = expand(scenario, "complete")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     probed = summary["probe"]["s1-d1"]
     assert abs(probed["capacity_bps"] - 1e6) < 1e3
@@ -232,7 +232,7 @@ def test_a_run_keeps_the_packets_of_its_bottleneck_packed(
 def test_what_a_killed_run_left_is_removed(cell: Cell, tmp_path: Path) -> None:
     leftover = run_folder(tmp_path, cell, 1).with_name(".seed-1.4194305.partial")  # beyond the largest process number
     leftover.mkdir(parents=True)
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     assert [path.name for path in leftover.parent.iterdir()] == ["seed-1"]
 
 
@@ -240,19 +240,19 @@ def test_the_probe_notices_a_path_that_is_not_the_scenarios(cell: Cell, tmp_path
     longer = 'else Propagation(values["delay_ns"] + 50_000)'
     sabotage("topologies/links/__init__.py", "else Propagation(**values)", longer)
     with pytest.raises(EngineError, match=r"fidelity probe: forward delay from s1 to d1 is 2505.* says 25000000"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_the_probe_notices_a_wrong_capacity(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage("topologies/links/__init__.py", 'return Bottleneck(values["rate_bps"],', "return Bottleneck(9_900_000,")
     with pytest.raises(EngineError, match=r"fidelity probe: capacity from s1 to d1 is 99"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_a_packet_just_before_the_captures_end_is_not_lost(tmp_path: Path) -> None:
     """The last packets of this handshake are lost, and the kernel sends them again up to a second before the end."""
     cells = {cell.name: cell for cell in expand(FOLDER / "wireless" / "links.yaml", "complete")}
-    execute(cells["case=bursts,client=tcp-cubic"], 1, tmp_path)
+    execute(resolve(cells["case=bursts,client=tcp-cubic"], 1), tmp_path)
 
 
 def test_the_audit_notices_packets_missing_in_a_capture(
@@ -262,7 +262,7 @@ def test_the_audit_notices_packets_missing_in_a_capture(
     begun_late = lambda captures, from_ns, *where: recorder.Recording(captures, from_ns + late_ns, *where)  # noqa: E731
     monkeypatch.setattr(execution, "Recording", begun_late)
     with pytest.raises(EngineError, match=r"audit: the capture at bottleneck-in .* packets, the interface counted"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_the_audit_notices_packets_lost_outside_the_queue(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
@@ -271,7 +271,7 @@ def test_the_audit_notices_packets_lost_outside_the_queue(cell: Cell, tmp_path: 
     pause = f"[]; {switch.format(0)}; sleep_until(run['origin_ns'] + at_ns + 50_000_000); {switch.format(1)}"
     sabotage("engine/guest/agent.py", 'net.apply(what["changes"])', pause)
     with pytest.raises(EngineError, match=r"audit: \d+ packets came to the bottleneck, \d+ left it"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_the_watchdog_names_a_program_that_never_sleeps(
@@ -280,13 +280,13 @@ def test_the_watchdog_names_a_program_that_never_sleeps(
     monkeypatch.setattr(progress, "STANDSTILL_S", 3.0)
     sabotage("engine/guest/kernel_tcp.py", "[_BULK, *map(str, words)]", '["bash", "-c", "while :; do :; done"]')
     with pytest.raises(EngineError, match=r"no progress for 3 s while .* bash .* computes without ever sleeping"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_a_failed_run_keeps_its_logs_beside_its_name(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage("engine/guest/agent.py", SCENARIO, 'raise RuntimeError("on purpose")\n')
     with pytest.raises(EngineError, match=r"on purpose .*logs in"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     assert [path.name for path in folder.parent.iterdir()] == ["failed-seed-1"]
     assert "on purpose" in (folder.parent / "failed-seed-1" / "logs" / "agent.log").read_text()
@@ -295,7 +295,7 @@ def test_a_failed_run_keeps_its_logs_beside_its_name(cell: Cell, tmp_path: Path,
 def test_an_endpoint_that_fails_fails_the_run(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage("engine/guest/kernel_tcp.py", 'implementation["congestion_control"]', '"nosuch"')
     with pytest.raises(EngineError, match=r"flow tcp: sender exited with 127: bulk: congestion control nosuch"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_a_flow_that_never_connects_fails_the_run(scenario: Path, tmp_path: Path) -> None:
@@ -304,14 +304,14 @@ def test_a_flow_that_never_connects_fails_the_run(scenario: Path, tmp_path: Path
         text.replace("{at: 2s, on: bottleneck, rate: 5mbit}", "{at: 100ms, on: path, loss: {forward: 100%}}")
     )
     with pytest.raises(EngineError, match="flow tcp: sender exited with 1: bulk: never connected"):
-        execute(expand(scenario, "complete")[0], 1, tmp_path)
+        execute(resolve(expand(scenario, "complete")[0], 1), tmp_path)
 
 
 def test_the_guest_cannot_write_outside_the_run_folder(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     places = ("/opt/tools", "/opt/testbed", "/opt/modules")
     attempts = "; ".join(f"__import__('os').system('echo x > {place}/testbed-canary')" for place in places)
     sabotage("engine/guest/agent.py", SCENARIO, f"{attempts}; {SCENARIO}")
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     assert not list((tmp_path / "code").rglob("testbed-canary"))
 
 
@@ -379,7 +379,7 @@ def test_images_that_were_never_built_are_asked_for(
     images.load.cache_clear()
     try:
         with pytest.raises(EngineError, match=r"make images"):
-            execute(cell, 1, tmp_path)
+            execute(resolve(cell, 1), tmp_path)
     finally:
         images.load.cache_clear()
 

@@ -13,7 +13,7 @@ from analysis.capture.columns import write_columns
 from analysis.run import Run
 from engine.errors import EngineError
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 
 MS = 1_000_000
@@ -61,7 +61,7 @@ def _seen(travelled: list[tuple[float, float]], start_ms: float, end_ms: float) 
 
 def test_packets_take_the_path_that_the_rule_names_and_those_under_way_arrive(detour: Path, tmp_path: Path) -> None:
     (cell,) = expand(detour, "complete")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     for name, there_ns, back_ns in (("s1-d1", 25 * MS, 25 * MS), ("s1-d1:b", 40 * MS, 10 * MS)):
         probed = summary["probe"][name]
         assert abs(probed["forward_ns"] - there_ns) < 10_000 and abs(probed["backward_ns"] - back_ns) < 10_000
@@ -77,7 +77,7 @@ def test_packets_take_the_path_that_the_rule_names_and_those_under_way_arrive(de
     ports = summary["counters"]["interfaces"]
     assert 0 < ports["core1-b"]["sent_pkts"] == ports["core2-b"]["received_pkts"] < ports["r1-r2"]["sent_pkts"]
 
-    execute(cell, 1, tmp_path / "again")
+    execute(resolve(cell, 1), tmp_path / "again")
     first, again = (
         {
             file.name: hashlib.sha256(file.read_bytes()).hexdigest()
@@ -104,7 +104,7 @@ def test_a_rule_and_a_new_delay_are_the_same_to_ledbat(detour: Path, tmp_path: P
     for name, written in changes.items():
         detour.write_text(written)
         (cell,) = expand(detour, "complete")
-        execute(cell, 1, tmp_path / name)
+        execute(resolve(cell, 1), tmp_path / name)
         write_columns(run_folder(tmp_path / name, cell, 1))
         runs.append(Run(run_folder(tmp_path / name, cell, 1)))
     rule, delay = runs
@@ -132,7 +132,7 @@ def test_the_audit_notices_packets_that_a_switch_doubles(
     sabotage("engine/guest/agent.py", 'net.apply(what["changes"])', both)
     (cell,) = expand(detour, "complete")
     with pytest.raises(EngineError, match=f"audit: {told}"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_a_change_of_route_without_effect_fails_the_run(
@@ -143,7 +143,7 @@ def test_a_change_of_route_without_effect_fails_the_run(
     sabotage("engine/guest/agent.py", 'net.apply(what["changes"])', "[]")
     (cell,) = expand(detour, "complete")
     with pytest.raises(EngineError, match=r"audit: \d+ packets left by core1-a, where no route leads"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_the_probe_measures_the_second_path_too(
@@ -153,5 +153,5 @@ def test_the_probe_measures_the_second_path_too(
     sabotage("topologies/network.py", 'shaping(end["egress"])', as_path_a)
     (cell,) = expand(detour, "complete")
     with pytest.raises(EngineError, match=r"forward delay from s1 to d1:b is 250\d+ ns, the scenario says 40000000"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     assert json.loads(next(tmp_path.rglob("summary.json")).read_text())["status"] == "failed"

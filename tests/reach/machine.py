@@ -16,7 +16,7 @@ from engine.run import execute
 from images import index, locked
 from images.cache import Store, default_root
 from images.rootfs.build import KEPT, SUITE, install_debian
-from scenarios.resolve import Cell
+from scenarios.resolve import Cell, resolve
 
 # without this instruction: QEMU 7.2 damages the flags after it now and then, and the kernel crashes
 _PROCESSOR = "max,cx16=off"
@@ -176,6 +176,7 @@ def take(disk: Path, folder: str, into: Path) -> Path:
 def received_share(summary: dict[str, Any], cell: Cell, into: Path) -> float:
     """Return what the receivers of a run got, relative to the same scenario in virtual time."""
     first, second = (
-        sum(flow["received_bytes"] for flow in each["flows"].values()) for each in (summary, execute(cell, 1, into))
+        sum(flow["received_bytes"] for flow in each["flows"].values())
+        for each in (summary, execute(resolve(cell, 1), into))
     )
     return float(first / second)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 
 PAIRS, RATE_BPS = 250, 100_000_000
 SCENARIO = f"""\
@@ -43,7 +43,7 @@ def test_as_many_flows_as_there_may_be_pairs_fill_the_link(tmp_path: Path) -> No
     file.parent.mkdir()
     file.write_text(SCENARIO + "".join(FLOW.format(pair) for pair in range(1, PAIRS + 1)) + REST)
     (cell,) = expand(file, "complete")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     assert sum(flow["received_bytes"] > 0 for flow in summary["flows"].values()) == PAIRS
     with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as trace:
         sent = {int(row["time_ns"]): int(row["sent_bytes"]) for row in csv.DictReader(trace)}

@@ -17,7 +17,7 @@ from engine.errors import EngineError
 from engine.run import execute
 from images import index
 from scenarios import implementations
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from tests.reach import machine
 
 SCENARIO = """\
@@ -70,7 +70,7 @@ def _lacks_a_part() -> bool:
 @pytest.mark.skipif(not _lacks_a_part(), reason="this host may have all that the native backend needs")
 def test_a_host_that_lacks_a_part_is_told_which(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"start it as root|is not installed: sudo apt-get install"):
-        execute(_cell(tmp_path, "tcp-cubic"), 1, tmp_path, "native")
+        execute(resolve(_cell(tmp_path, "tcp-cubic"), 1, "native"), tmp_path)
 
 
 @pytest.mark.skipif(_lacks_a_part(), reason="needs root and modprobe")

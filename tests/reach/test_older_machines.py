@@ -8,7 +8,7 @@ import pytest
 from engine import images
 from engine.run import execute
 from images import index
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from tests.reach import machine
 
 SCENARIO = """\
@@ -58,7 +58,7 @@ def test_without_fsgsbase_runs_have_the_same_bytes(option: str, tmp_path: Path) 
     summaries = list(out.rglob("summary.json"))
     assert summaries, (out / "words").read_text()
     there = json.loads(summaries[0].read_text())["digests"]
-    assert there == execute(cell, 1, tmp_path / "here")["digests"]
+    assert there == execute(resolve(cell, 1), tmp_path / "here")["digests"]
 
 
 def _cell(folder: Path) -> Cell:

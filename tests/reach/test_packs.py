@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine import images
 from engine.run import execute
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.trial import trial
 
 SCENARIO = """\
@@ -36,7 +36,7 @@ def _images(*words: object, cache: Path | None = None, walls: list[str] | None =
 
 def test_a_pack_is_all_that_a_run_needs(tmp_path: Path) -> None:
     scenario = trial(tmp_path, SCENARIO)
-    expected = execute(expand(scenario, "complete")[0], 1, tmp_path / "here")["digests"]
+    expected = execute(resolve(expand(scenario, "complete")[0], 1), tmp_path / "here")["digests"]
 
     _images("pack", tmp_path / "pack.tar.xz")
     cache = tmp_path / "cache"

@@ -11,7 +11,7 @@ from engine import backends, crosscheck
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from scenarios import implementations
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.reach import machine
 from tests.trial import carried_out, trial
 
@@ -52,7 +52,7 @@ def _on_both(folder: Path, implementation: str) -> tuple[Path, Path]:
     """The run folders of a flow on the virtual and on the qemu backend, which hold files of the same names."""
     (cell,) = expand(trial(folder, SHORT.replace("tcp-reno", implementation)), "complete")
     for backend in ("virtual", "qemu"):
-        execute(cell, 1, folder / backend, backend)
+        execute(resolve(cell, 1, backend), folder / backend)
     virtual, qemu = (run_folder(folder / backend, cell, 1) for backend in ("virtual", "qemu"))
     assert _files(qemu) == _files(virtual)
     return virtual, qemu

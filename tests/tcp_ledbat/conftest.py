@@ -13,7 +13,7 @@ from engine.cpu_slots import free_cpu
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from images import index
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 
 SCENARIO = """\
 experiment: {name}
@@ -85,7 +85,7 @@ def run(tmp_path: Path) -> Run:
         )
         file.write_text(text)
         [cell] = expand(file, "complete")
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
         traces = run_folder(tmp_path, cell, 1) / "traces"
         return lambda name: pl.read_csv(traces / f"{name}.csv").with_columns(t_s=pl.col("time_ns") / 1e9)
 

@@ -16,7 +16,7 @@ import yaml
 from engine import images
 from engine.run import execute, run_folder
 from scenarios.load import read
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = images.PROJECT / "docs" / "howto" / "module.md"
@@ -76,7 +76,7 @@ def runs(data: dict[str, Any], *traces: str) -> Iterator[tuple[dict[str, Any], T
         file.parent.mkdir()
         file.write_text(yaml.safe_dump(data))
         for cell in expand(file, "complete"):
-            execute(cell, 1, Path(folder) / "runs")
+            execute(resolve(cell, 1), Path(folder) / "runs")
             kept = run_folder(Path(folder) / "runs", cell, 1) / "traces"
             yield cell.settings["cell_values"], {name: pl.read_csv(kept / f"{name}.csv") for name in traces}
 

@@ -20,7 +20,7 @@ from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
 from engine.run import execute
 from scenarios.load import read
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from testbed import tables
 from testbed.cli import main
 from testbed.conformance import judge
@@ -107,7 +107,7 @@ def judged(folder: Path, client: str, *cases: str) -> dict[str, str]:
     scenario.write_text(filled(CASES, [client], 1))
     for cell in expand(scenario, "complete"):
         if cell.settings["cell_values"]["case"] in cases:
-            execute(cell, 1, folder / "runs")
+            execute(resolve(cell, 1), folder / "runs")
     for run in (folder / "runs").glob("*/*/*/seed-1"):
         write_columns(run)
     judge.write(folder, AGAIN)

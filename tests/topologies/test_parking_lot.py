@@ -37,7 +37,7 @@ def lot(tmp_path: Path) -> Path:
 def test_each_pair_has_the_delay_and_the_tightest_capacity_of_what_it_crosses(lot: Path, tmp_path: Path) -> None:
     """The fidelity probe measures both before any flow starts; the audit counts every packet at each queue."""
     (cell,) = expand(lot, "complete")
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     capacities = {"s1-d1": 8e6, "s2-d2": 10e6, "s3-d3": 8e6}
     for name, capacity_bps in capacities.items():
         probe = summary["probe"][name]

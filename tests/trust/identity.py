@@ -22,7 +22,7 @@ from images import programs
 from images.cache import Store, default_root
 from images.errors import ImageError
 from scenarios import implementations, load, scenario_files
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from testbed.interop.judge import PEER
 from testbed.interop.pairings import CASES, SCRIPTS, order_of, read_scripts, scripted
 
@@ -134,9 +134,9 @@ def differing(cell: Cell, folder: Path) -> tuple[Mapping[str, str], list[str]]:
     Raises EngineError when a run fails.
     """
     with on_cpus({min(os.sched_getaffinity(0))}):
-        alone = execute(cell, SEED, folder / "alone")["digests"]
+        alone = execute(resolve(cell, SEED), folder / "alone")["digests"]
     with busy_host(os.cpu_count() or 1):
-        beside = execute(cell, SEED, folder / "a folder with a longer name" / "and another level")["digests"]
+        beside = execute(resolve(cell, SEED), folder / "a folder with a longer name" / "and another level")["digests"]
     return alone, sorted(name for name in {*alone, *beside} if alone.get(name) != beside.get(name))
 
 

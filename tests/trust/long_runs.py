@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine import cpu_slots, handover
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 
 SCENARIO = """\
 experiment: short
@@ -68,7 +68,7 @@ def long_run(count: int, folder: Path) -> tuple[dict[str, int], dict[str, int], 
     (cell,) = expand(scenario, "complete")
 
     def carry_out(seed: int) -> None:
-        assert execute(cell, seed, folder)["digests"]
+        assert execute(resolve(cell, seed), folder)["digests"]
         handover.remove(run_folder(folder, cell, seed))
 
     cores = len(os.sched_getaffinity(0))

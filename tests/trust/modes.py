@@ -20,7 +20,7 @@ from images import programs
 from images.cache import Store, default_root
 from images.errors import ImageError
 from scenarios import scenario_files
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from tests.trust.identity import STUDIES, programs_of
 
 _TEN_MBPS = 10e6
@@ -54,7 +54,7 @@ def pair(run: tuple[Cell, int]) -> Pair:
             told = []
             for stubs in (True, False):
                 with syscall_mode.by_stubs(stubs):
-                    told.append(execute(cell, seed, Path(folder)))
+                    told.append(execute(resolve(cell, seed), Path(folder)))
         except (EngineError, ImageError) as error:
             return Pair(cell, seed, f"NOT COMPARED: {error}")
     stub, here = (summary["digests"] for summary in told)

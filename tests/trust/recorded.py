@@ -45,7 +45,7 @@ class Pair:
 
 def of_guest(cell: Cell, seed: int, into: Path, captures: Sequence[str], keep: Sequence[str]) -> dict[str, Any]:
     """Run a cell with these captures and taps that are kept; return its summary, with what its guest made or said."""
-    summary = execute(replace(cell, settings={**cell.settings, "captures": captures}), seed, into, keep=keep)
+    summary = execute(resolve(replace(cell, settings={**cell.settings, "captures": captures}), seed), into, keep=keep)
     traces = {name: digest for name, digest in summary["digests"].items() if name.startswith("traces/")}
     return {**summary, "of_guest": {**traces, **{name: summary[name] for name in SAID}}}
 

@@ -35,7 +35,7 @@ from engine.images import PROJECT
 from engine.run import execute, run_folder
 from images import index
 from images.cache import file_digest
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from testbed.archive.contents import Contents
 from testbed.archive.crate import opened
 from testbed.archive.kinds import KINDS, REPORT, kind_of
@@ -63,7 +63,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     (cell,) = expand(PROJECT / SCENARIO, "quick")
     for seed in (1, 2):
-        execute(cell, seed, folder / "runs")
+        execute(resolve(cell, seed), folder / "runs")
         run = run_folder(folder / "runs", cell, seed)
         write_columns(run)
     with pytest.MonkeyPatch.context() as patch:

@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from engine.guest import programs
 from engine.run import execute, run_folder
 from scenarios import schema
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.engine.conftest import own_implementations, sabotage  # noqa: F401  fixtures
 from tests.trial import trial
 from tests.trust.conftest import Sabotage, at_the_end
@@ -43,7 +43,7 @@ def attacked(own_implementations: Path, program: Callable[[str], None], tmp_path
             file.write(asked)
         program("client")
         (cell,) = expand(trial(tmp_path, SCENARIO), "complete")
-        return execute(cell, 1, tmp_path / "runs"), run_folder(tmp_path / "runs", cell, 1)
+        return execute(resolve(cell, 1), tmp_path / "runs"), run_folder(tmp_path / "runs", cell, 1)
 
     return run
 
@@ -110,5 +110,5 @@ open('/results/logs/told', 'w').write(told.stdout)
 def test_hostfs_is_sealed_even_for_root(scenario: Path, tmp_path: Path, sabotage: Sabotage) -> None:  # noqa: F811
     sabotage(*at_the_end(f"exec({MOUNT.format(sealed='/proc/sys/fs/hostfs/sealed')!r})"))
     (cell,) = expand(scenario, "complete")
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     assert (run_folder(tmp_path, cell, 1) / "logs/told").read_text() == "32\n1\n"

@@ -17,7 +17,7 @@ from engine import watch as of_engine
 from engine.errors import EngineError
 from engine.recorder import records_after
 from engine.run import execute, run_folder
-from scenarios.resolve import Cell
+from scenarios.resolve import Cell, resolve
 from tests.trust.conftest import AGENT, DONE, Sabotage, at_the_end
 
 Attack = Callable[..., None]
@@ -54,7 +54,7 @@ def test_the_guests_kernel_reaches_nothing_of_the_host(
         named.listen()
         port = loopback.getsockname()[1]
         attack(attack="reach", canary=canary, port=port, abstract=abstract, victim=victim.pid)
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
         for listener in (loopback, named):
             listener.settimeout(0)
             with pytest.raises(BlockingIOError):
@@ -106,7 +106,7 @@ def test_a_program_that_calls_the_host_past_the_guests_kernel(
     monkeypatch.setenv(syscall_mode.STUBS, "0")
     source = CALLS_OF_THE_HOST.replace("CANARY", repr(bytes(canary)))
     sabotage(*at_the_end(f"exec({source!r})"))
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     told = results(run_folder(tmp_path, cell, 1))
     assert told == {
         "same-process": 0,
@@ -123,7 +123,7 @@ def test_the_attacks_are_real(
     monkeypatch.setenv(sandbox.UNCONFINED, "1")
     with socket.create_server(("127.0.0.1", 0)) as loopback:
         attack(attack="reach", canary=canary, port=loopback.getsockname()[1], abstract="nobody", victim=2**22 + 1)
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     told = results(run_folder(tmp_path, cell, 1))
     for place in [Path(name) for name in told if name.startswith("/") and told[name] >= 0]:
         assert place.read_bytes() == b""
@@ -138,7 +138,7 @@ def test_a_panic_of_the_guest_is_told(cell: Cell, tmp_path: Path, attack: Attack
     name, words = how.split(": ")
     attack(attack=name)
     with pytest.raises(EngineError, match=f"before its agent was done: Kernel panic - not syncing: {words}"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     logs = run_folder(tmp_path, cell, 1).with_name("failed-seed-1") / "logs"
     assert re.search(r"Call Trace:\n(.*\n)* .* hostile_init\+0x", (logs / "console.log").read_text())
 
@@ -146,7 +146,7 @@ def test_a_panic_of_the_guest_is_told(cell: Cell, tmp_path: Path, attack: Attack
 @pytest.mark.usefixtures("mode")
 def test_nothing_outlives_the_run(cell: Cell, tmp_path: Path, attack: Attack) -> None:
     attack(attack="outlive")
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     assert results(run_folder(tmp_path, cell, 1))["outlive"] > 0
     assert "outlived" not in names_of_processes()
 
@@ -156,7 +156,7 @@ def test_signals_to_everybody_end_the_guest_only(cell: Cell, tmp_path: Path, att
     other = subprocess.Popen(["sleep", "60"])
     attack(attack="kill-all")
     with pytest.raises(EngineError, match="before its agent was done"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     assert other.poll() is None
     other.kill()
     other.wait()
@@ -175,7 +175,7 @@ def test_the_disk_has_a_quota(
     monkeypatch.setattr(execution, "_SPARE_BYTES", 4 << 20)
     attack(attack=how)
     with pytest.raises(EngineError, match=f"the testbed ended the guest: {FILLS[how]}"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     left = sum(file.stat().st_blocks * 512 for file in tmp_path.rglob("*"))
     assert left < 16 << 20
 
@@ -184,7 +184,7 @@ def test_holes_count_as_what_a_reader_finds(cell: Cell, tmp_path: Path, sabotage
     """A file of nothing costs no disk, but the host's hashing of it takes time."""
     sabotage(*at_the_end("open('/results/logs/x', 'w').truncate(500 << 20)"))
     with pytest.raises(EngineError, match=r"its run folder takes 5\d\d MiB.* the largest file is 'logs/x'"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 @pytest.mark.usefixtures("mode")
@@ -195,7 +195,7 @@ def test_memory_is_limited(
     monkeypatch.setattr(execution, "Limits", lambda **given: sandbox.Limits(**given, memory_bytes=256 << 20))
     attack(attack=how)
     with pytest.raises(EngineError, match=r"its processes t(ake \d+|ook more than the 256) MiB of memory"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 @pytest.mark.usefixtures("mode")
@@ -203,7 +203,7 @@ def test_processes_are_limited(cell: Cell, tmp_path: Path, attack: Attack, monke
     monkeypatch.setattr(execution, "Limits", lambda **given: sandbox.Limits(**given, processes=100))
     attack(attack="fork")
     with pytest.raises(EngineError, match=r"the (testbed ended the guest: it (has|wanted) .* processes|guest made)"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 LEFT_BEHIND = {
@@ -227,7 +227,7 @@ def test_what_is_no_plain_file_is_not_taken_over(
     with pytest.raises(
         EngineError, match=r"the testbed refuses what the guest left: unexpected file '.*' in the run folder"
     ):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     assert canary.read_text() == CONTENT
 
 
@@ -242,13 +242,13 @@ def test_why_a_run_failed_is_not_written_through_a_link(tmp_path: Path) -> None:
 def test_a_guest_may_remove_its_console(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage(*at_the_end("os.remove('/results/logs/console.log'); os.kill(os.getpid(), 9)"))
     with pytest.raises(EngineError, match="before its agent was done: its console says nothing"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_modes_do_not_outlive_the_guest(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     act = "open('/results/logs/x', 'w'); os.chmod('/results/logs/x', 0o777); os.chmod('/results/traces', 0o700)"
     sabotage(*at_the_end(act))
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     assert (folder / "logs/x").stat().st_mode & 0o7777 == 0o644
     assert (folder / "traces").stat().st_mode & 0o7777 == 0o755
@@ -265,7 +265,7 @@ def test_while_a_run_lasts_nobody_else_sees_its_folder(
 
     monkeypatch.setattr(of_engine, "run", watch)
     with pytest.raises(EngineError, match="seen enough"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     assert seen == [0o700]
 
 
@@ -273,7 +273,7 @@ def test_while_a_run_lasts_nobody_else_sees_its_folder(
 def test_the_hosts_kernel_gives_neither_rights_nor_memory(cell: Cell, tmp_path: Path, attack: Attack) -> None:
     """Set-user-ID and set-group-ID programs, terminals, inode flags, record locks, larger pipes and sockets."""
     attack(attack="take")
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     told = results(run_folder(tmp_path, cell, 1))
     assert told.pop("terminal") == -errno.ENOENT
     assert told.pop("descriptors") == 4096
@@ -285,13 +285,13 @@ def test_an_outcome_that_is_none_is_an_error(cell: Cell, tmp_path: Path, sabotag
     """tests/trust/test_outcome.py has the others."""
     sabotage(AGENT, "json.dump(outcome, file)", "json.dump({**outcome, 'virtual_ns': float('inf')}, file)")
     with pytest.raises(EngineError, match=r"refuses what the guest says: guest\.json: virtual_ns: found a number"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_a_description_that_the_guest_rewrites_stays_the_hosts(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     act = "open('/results/run.json', 'w').write('forged')"
     sabotage(*at_the_end(act))
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     assert "forged" not in (run_folder(tmp_path, cell, 1) / "run.json").read_text()
 
 
@@ -310,9 +310,9 @@ CAPTURES = "import os; os.makedirs('/results/pcap', exist_ok=True); open('/resul
 
 def test_root_of_a_guest_forges_what_it_reports_but_no_packet(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     """As docs/explanation/threat-model.md says: packets tell, and whoever repeats the run without the forger."""
-    honest = execute(cell, 1, tmp_path / "honest")
+    honest = execute(resolve(cell, 1), tmp_path / "honest")
     sabotage(AGENT, DONE, f"{FORGES.strip()}\n        {DONE}")
-    forged = execute(cell, 1, tmp_path / "forged")
+    forged = execute(resolve(cell, 1), tmp_path / "forged")
     differ = {name for name in honest["digests"] if honest["digests"][name] != forged["digests"].get(name)}
     assert differ and all(name.startswith("traces/") for name in differ)
     assert honest["digests"].keys() == forged["digests"].keys()
@@ -326,7 +326,7 @@ def test_root_of_a_guest_forges_what_it_reports_but_no_packet(cell: Cell, tmp_pa
 def test_a_capture_of_the_guests_own_is_refused(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage(*at_the_end(CAPTURES))
     with pytest.raises(EngineError, match=r"unexpected file 'bottleneck-out\.pcap' in the run folder"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_a_host_without_user_namespaces(scenario: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from engine.run import execute, run_folder
 from engine.usage import processes, state
 from images import index
 from images.cache import Store, default_root
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from tests.trial import trial
 from tests.trust.conftest import SHORT, Sabotage, at_the_end
 from tests.trust.pipeline import SCENARIO, Results
@@ -44,7 +44,7 @@ def longer(scenario: Path) -> Path:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Digests of the longer scenario's run."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    digests: dict[str, str] = execute(expand(trial(folder, LONGER), "complete")[0], 1, folder)["digests"]
+    digests: dict[str, str] = execute(resolve(expand(trial(folder, LONGER), "complete")[0], 1), folder)["digests"]
     return digests
 
 
@@ -89,7 +89,7 @@ class Run:
     def assert_rerun_gives(self, digests: dict[str, str]) -> None:
         """Nothing stands under the final name; after a rerun it does, with these bytes and nothing beside it."""
         assert not self.folder.exists()
-        execute(self.cell, 1, self.folder.parents[3])
+        execute(resolve(self.cell, 1), self.folder.parents[3])
         assert json.loads((self.folder / "summary.json").read_text())["digests"] == digests
         assert [path.name for path in self.folder.parent.iterdir()] == ["seed-1"]
 
@@ -110,14 +110,14 @@ def test_a_killed_guest(longer: Path, tmp_path: Path, undisturbed: dict[str, str
 def test_a_killed_agent(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage(*at_the_end("os.kill(os.getpid(), 9)"))
     with pytest.raises(EngineError, match=r"before its agent was done: init: the agent ended with status 0x9"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     assert not run_folder(tmp_path, cell, 1).exists()
 
 
 def test_a_crashing_endpoint(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage("engine/guest/kernel_tcp.py", "[_BULK, *map(str, words)]", "['sh', '-c', 'kill -SEGV $$']")
     with pytest.raises(EngineError, match="flow tcp: sender was ended by SIGSEGV"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
     assert not run_folder(tmp_path, cell, 1).exists()
 
 

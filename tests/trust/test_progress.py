@@ -18,7 +18,7 @@ from engine import images, progress, usage, watch
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from exec import script
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from tests.trust.conftest import SHORT, Sabotage
 
 PROBE = '    outcome["probe"] = probe.probe('
@@ -28,7 +28,7 @@ BULK, WORDS = "engine/guest/kernel_tcp.py", "[_BULK, *map(str, words)]"
 
 @pytest.fixture
 def undisturbed(cell: Cell, tmp_path: Path) -> dict[str, str]:
-    digests: dict[str, str] = execute(cell, 1, tmp_path / "undisturbed")["digests"]
+    digests: dict[str, str] = execute(resolve(cell, 1), tmp_path / "undisturbed")["digests"]
     return digests
 
 
@@ -43,7 +43,7 @@ def test_a_client_that_creeps_is_ended_and_named(
     with pytest.raises(
         EngineError, match=r"hardly any progress for 6 s .*: python3 \(process \d+\) keeps calling what"
     ):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_program_that_computes_before_zero_is_named_with_the_stage(
     monkeypatch.setattr(progress, "STANDSTILL_S", 3.0)
     sabotage("engine/guest/agent.py", before, f"    while True: pass\n{before}")
     with pytest.raises(EngineError, match=rf"no progress for 3 s {when}: .* computes without ever sleeping"):
-        execute(cell, 1, tmp_path)
+        execute(resolve(cell, 1), tmp_path)
 
 
 def test_a_guest_that_has_to_share_its_cpu_goes_on(
@@ -81,7 +81,7 @@ def test_a_guest_that_has_to_share_its_cpu_goes_on(
                 other.wait()
 
     monkeypatch.setattr(watch, "run", beside_others)
-    assert execute(cell, 1, tmp_path)["wall_s"] > progress.STANDSTILL_S
+    assert execute(resolve(cell, 1), tmp_path)["wall_s"] > progress.STANDSTILL_S
 
 
 def test_a_guest_that_starts_many_programs_before_zero_goes_on(
@@ -92,7 +92,7 @@ def test_a_guest_that_starts_many_programs_before_zero_goes_on(
     monkeypatch.setattr(progress, "CREEP", 1e9)
     many = f"for _ in range(100): subprocess.run({COMPUTES}, check=True)"
     sabotage("engine/guest/agent.py", PROBE, f"    {many}\n{PROBE}")
-    assert execute(cell, 1, tmp_path)["wall_s"] > progress.STANDSTILL_S
+    assert execute(resolve(cell, 1), tmp_path)["wall_s"] > progress.STANDSTILL_S
 
 
 def test_a_script_that_starts_many_programs_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_asking_who_runs_disturbs_nothing(
     monkeypatch.setattr(progress, "STANDSTILL_S", 0.02)
     monkeypatch.setattr(progress, "CREEP", 1e9)
     monkeypatch.setattr(progress.Progress, "_judged", lambda *_: None)
-    summary = execute(cell, 1, tmp_path)
+    summary = execute(resolve(cell, 1), tmp_path)
     assert (run_folder(tmp_path, cell, 1) / "logs" / "console.log").read_text().count("running: ") > 1
     assert summary["digests"] == undisturbed
 
@@ -196,7 +196,7 @@ def test_a_slow_guest_that_idles_goes_on(
     monkeypatch.setattr(watch, "_LOOK_S", 0.01)  # a fast machine carries the run out in a second
     scenario.write_text(SHORT.replace("10mbit", "50mbit").replace("1s", "60s"))
     Disturbance(0.2, lambda _: None).start()
-    execute(expand(scenario, "complete")[0], 1, tmp_path)
+    execute(resolve(expand(scenario, "complete")[0], 1), tmp_path)
     assert judged and not any(judged)
 
 
@@ -210,7 +210,7 @@ def test_a_guest_that_was_stopped_goes_on(scenario: Path, tmp_path: Path, judged
     scenario.write_text(SHORT.replace("1s", "60s"))
     disturbance = Disturbance(1.0, stop)
     disturbance.start()
-    assert execute(expand(scenario, "complete")[0], 1, tmp_path)["wall_s"] > 4
+    assert execute(resolve(expand(scenario, "complete")[0], 1), tmp_path)["wall_s"] > 4
     assert disturbance.kernel and not judged
 
 
@@ -225,7 +225,7 @@ def test_the_guests_clock_is_read_from_outside(cell: Cell, tmp_path: Path, monke
 
     monkeypatch.setattr(progress.Progress, "_instant", noted)
     monkeypatch.setattr(watch, "_LOOK_S", 0.01)  # the whole run takes half a second
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     told = [(at.now_ns, at.idle_ns) for at in seen if at.now_ns and at.idle_ns]
     assert told, seen
     assert all(0 <= now_ns - idle_ns < 5e9 for now_ns, idle_ns in told)

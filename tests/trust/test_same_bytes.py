@@ -21,7 +21,7 @@ from images import guest_tools, module
 from images.cache import Store, file_digest
 from images.kernel.build import Kernel
 from scenarios import implementations
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 from tests.images.building import build_root
 from tests.trust.conftest import Sabotage
 from tests.trust.identity import on_cpus
@@ -72,7 +72,7 @@ ENVIRONMENT = {{
 
 
 def digests(cell: Cell, into: Path) -> Digests:
-    sums: Digests = execute(cell, 1, into)["digests"]
+    sums: Digests = execute(resolve(cell, 1), into)["digests"]
     return sums
 
 

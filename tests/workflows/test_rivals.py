@@ -13,7 +13,7 @@ from analysis.judge.rules import HOLDS, Verdict
 from analysis.reference.files import read
 from analysis.runs import Runs
 from engine.run import execute, run_folder
-from scenarios.resolve import expand
+from scenarios.resolve import expand, resolve
 from tests.analysis.kept_results import REFERENCE, STUDIES
 
 PACED = ", slow_start: never, pacing: true}"
@@ -52,7 +52,7 @@ def test_a_claim_that_holds_fails_under_a_change(
     scenario.write_text(text)
     (cell,) = (cell for cell in expand(scenario, "complete") if cell.name == (judged.cell or SINGLE))
     runs = tmp_path / "runs"
-    execute(cell, 1, runs, "virtual")
+    execute(resolve(cell, 1), runs)
     write_columns(run_folder(runs, cell, 1))
     ask = Question(Runs(runs), experiment.id, experiment.words)
     values = ask.numbers(judged.measure, judged.cell)[0] if judged.measure else {}

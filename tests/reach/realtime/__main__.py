@@ -29,7 +29,7 @@ from engine.cpu_slots import all_cpus
 from engine.run import execute, run_folder
 from images import programs
 from images.cache import Store, default_root
-from scenarios.resolve import Cell, expand
+from scenarios.resolve import Cell, expand, resolve
 
 FOLDER: Final = Path(__file__).parent
 RECORDED: Final = FOLDER / "recorded.json"
@@ -67,7 +67,7 @@ def numbers(passages: pl.DataFrame, rates_bps: Mapping[str, float], until_s: flo
 
 def in_virtual_time(cell: Cell, seed: int, into: Path) -> tuple[dict[str, Any], Numbers]:
     """Return the run.json and the numbers of a run in virtual time."""
-    execute(cell, seed, into)
+    execute(resolve(cell, seed), into)
     folder = run_folder(into, cell, seed)
     write_columns(folder)
     run = Run(folder)

@@ -200,7 +200,7 @@ def _make_archives(into: Path) -> None:
     (cell,) = expand(PROJECT / scenario, "quick")
     results = into / "results"
     for seed in (1, 2):
-        execute(cell, seed, results / "runs")
+        execute(resolve(cell, seed), results / "runs")
         run = run_folder(results / "runs", cell, seed)
         kept = shutil.copytree(run, into / "kept")
         write_columns(run)
