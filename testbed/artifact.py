@@ -17,7 +17,7 @@ from analysis.report.overview import Standing, StudyView
 from common.arguments import path
 from common.counts import plural
 from testbed.claim import REFERENCE, STUDIES, Named, claims, wall_s, what_it_reads
-from testbed.own_study import Wanted
+from testbed.need import Wanted
 
 _BY: Final = "written by python -m testbed.artifact -->"
 COSTS: Final = f"<!-- costs: {_BY}", "<!-- end of costs -->"

@@ -26,7 +26,7 @@ def weight(cell: Cell) -> float:
 
     Its start, packets, those of programs more, and looks at the flows are what takes time.
     """
-    return speeds()["start"] + _virtual_s(cell)
+    return speeds()["start"] + virtual_s(cell)
 
 
 def seconds(weights: float) -> float:
@@ -34,7 +34,8 @@ def seconds(weights: float) -> float:
     return weights / speeds()["pace"]
 
 
-def _virtual_s(cell: Cell) -> float:
+def virtual_s(cell: Cell) -> float:
+    """Return the same without what the start of a run takes."""
     programs = sum(speeds()["kernel"] / speed for speed in cell["speeds"].values())
     packets = cell["capacity_bps"] / 10e6 * (1 + programs)
     looks = (cell["flows"] - 1) / cell["sample_s"]
@@ -56,21 +57,26 @@ class JobBatch:
         """Return the programs that the runs need."""
         return {name for cell in self.cells for name in cell["programs"]}
 
-    def takes(self, cell: Cell, seeds: list[int], limits: Mapping[str, int]) -> bool:
+    def takes(self, cell: Cell, seeds: list[int], limits: Mapping[str, float]) -> bool:
         """Tell whether the job stays within limits with these seeds of another cell."""
         count = len(seeds) * (len(self.cells) + 1)
-        virtual_s = len(seeds) * sum(map(_virtual_s, [*self.cells, cell]))
-        return self.seeds == seeds and count <= limits["runs"] and virtual_s <= limits["virtual_seconds"]
+        together_s = len(seeds) * sum(map(virtual_s, [*self.cells, cell]))
+        return self.seeds == seeds and count <= limits["runs"] and together_s <= limits["virtual_seconds"]
+
+    @property
+    def weight(self) -> float:
+        """The weight of all its runs."""
+        return len(self.seeds) * sum(map(weight, self.cells))
 
 
-def batches(cells: Iterable[Cell], limits: Mapping[str, int]) -> list[JobBatch]:
+def batches(cells: Iterable[Cell], limits: Mapping[str, float]) -> list[JobBatch]:
     """Return the jobs that run an experiment, each of at most so many `runs` and `virtual_seconds`.
 
     Long cells are split by seeds; short ones share a job.
     """
     jobs: list[JobBatch] = []
     for cell in cells:
-        most = min(limits["runs"], max(1, int(limits["virtual_seconds"] / _virtual_s(cell))))
+        most = int(min(limits["runs"], max(1, limits["virtual_seconds"] // virtual_s(cell))))
         for start in range(0, len(cell["seeds"]), most):
             seeds = cell["seeds"][start : start + most]
             if jobs and jobs[-1].takes(cell, seeds, limits):

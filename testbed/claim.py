@@ -34,7 +34,7 @@ from scenarios.resolve import COMPLETE
 from scenarios.run_files import FAILED
 from testbed import arguments, own_study
 from testbed.batches import seconds, weight
-from testbed.own_study import Wanted
+from testbed.need import Wanted, need, planned, unbuilt
 
 _WORKFLOWS: Final = Path(__file__).parents[1] / "workflows"
 STUDIES: Final = _WORKFLOWS / "studies"
@@ -92,7 +92,7 @@ def main(options: argparse.Namespace) -> int:
     _tell(_before(wanted))
     others = sorted(set(options.into.glob("*/*")) - {folder})
     with own_study.alone(folder):
-        if status := own_study.need(folder, wanted, [_RESULTS, *others]):
+        if status := need(folder, wanted, [_RESULTS, *others]):
             return status
         with ended_after(LIMIT_S, "testbed claim: the measurement"):
             measure(shown.experiment.file, folder / "runs", folder / "experiments")
@@ -137,7 +137,7 @@ def what_it_reads(named: Named, known: Mapping[str, Named], seeds: int | None = 
 @cache
 def _planned(scenario: Path) -> tuple[Wanted, ...]:
     """Read a scenario once for all claims."""
-    return tuple(own_study.planned([scenario]))
+    return tuple(planned([scenario]))
 
 
 def wall_s(wanted: Sequence[Wanted], processors: int) -> float:
@@ -217,7 +217,7 @@ def _before(wanted: Sequence[Wanted]) -> Iterator[tuple[str, str]]:
         f"{plural(runs, 'run')}, {virtual} of virtual time: about {took} on {plural(processors, 'processor')}, "
         "less what has run before",
     )
-    if missing := own_study.unbuilt(wanted):
+    if missing := unbuilt(wanted):
         yield "", f"Before that, images are built, which takes minutes: {', '.join(missing)}."
 
 

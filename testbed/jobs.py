@@ -1,5 +1,6 @@
 """Carries out runs in several forks at once (testbed/fork_server.py), and ends them with this process."""
 
+import math
 import os
 import signal
 import socket
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Final
 
@@ -19,7 +21,7 @@ from common.end_with_parent import PIPELINE
 from engine.errors import EngineError, printable
 from scenarios.cells import PlannedCell
 from testbed import fork_client
-from testbed.batches import weight
+from testbed.batches import JobBatch, batches, virtual_s
 
 _JOBS_PER_CPU: Final = 4
 """So that no processor waits long for the last job."""
@@ -28,39 +30,35 @@ _DYING_S: Final = 1.0
 _AGAIN: Final = "repeat the command, finished runs are kept"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Job:
-    """Runs of one scenario that a fork carries out: cells, and the same seeds of each; they need `programs`."""
+    """Runs of one scenario that a fork carries out."""
 
     scenario: str
     experiment: str
-    cells: list[str]
-    seeds: tuple[int, ...]
-    programs: set[str]
-    weight: float
+    batch: JobBatch
 
     def command(self, into: Path) -> list[str]:
         """Return the command of `testbed` that makes these runs in the folder `into`."""
-        words = [word for cell in self.cells for word in ("--cell", cell)]
-        words += [word for seed in self.seeds for word in ("--seed", str(seed))]
+        words = [word for cell in self.batch.cells for word in ("--cell", cell["cell"])]
+        words += [word for seed in self.batch.seeds for word in ("--seed", str(seed))]
         return ["run", self.scenario, *words, "--columns", "--into", str(into)]
 
 
-def divide(due: Sequence[tuple[PlannedCell, tuple[int, ...]]]) -> list[Job]:
+def divide(due: Sequence[tuple[PlannedCell, Sequence[int]]]) -> list[Job]:
     """Divide what is due, cells with their seeds, into jobs; the longest come first."""
-    weights = [len(seeds) * weight(cell) for cell, seeds in due]
-    share = sum(weights) / (_JOBS_PER_CPU * _processors())
-    jobs: list[Job] = []
-    for (cell, seeds), own in zip(due, weights, strict=True):
-        last = jobs[-1] if jobs else None
-        if last and (last.scenario, last.seeds) == (cell["scenario"], seeds) and last.weight + own <= share:
-            last.cells.append(cell["cell"])
-            last.programs.update(cell["programs"])
-            last.weight += own
-        else:
-            programs = set(cell["programs"])
-            jobs.append(Job(cell["scenario"], cell["experiment"], [cell["cell"]], seeds, programs, own))
-    return sorted(jobs, key=lambda job: -job.weight)
+    share = _JOBS_PER_CPU * _processors()
+    runs = sum(len(seeds) for _, seeds in due)
+    limits = {
+        "runs": math.ceil(runs / share),
+        "virtual_seconds": sum(len(seeds) * virtual_s(cell) for cell, seeds in due) / share,
+    }
+    jobs = [
+        Job(scenario, experiment, batch)
+        for (scenario, experiment), cells in groupby(due, lambda one: (one[0]["scenario"], one[0]["experiment"]))
+        for batch in batches(({**cell, "seeds": list(seeds)} for cell, seeds in cells), limits)
+    ]
+    return sorted(jobs, key=lambda job: -job.batch.weight)
 
 
 def carry_out(jobs: Sequence[Job], into: Path) -> None:
@@ -73,8 +71,8 @@ def carry_out(jobs: Sequence[Job], into: Path) -> None:
     """
     if not jobs:
         return
-    runs = sum(len(job.cells) * len(job.seeds) for job in jobs)
-    with _forks(set().union(*(job.programs for job in jobs))) as (process, place):
+    runs = sum(len(job.batch.runs()) for job in jobs)
+    with _forks(set().union(*(job.batch.programs() for job in jobs))) as (process, place):
         work = _Work(into, runs, process, place)
         with ThreadPoolExecutor(_processors()) as pool:
             try:
@@ -176,10 +174,11 @@ class _Work:
     def _conclude(self, job: Job, status: int, errors: IO[str]) -> None:
         """Show why runs failed, or all that a fork said if it ended otherwise."""
         errors.seek(0)
+        runs = job.batch.runs()
         failed = [
             f"{job.experiment}/{failure.cell}/seed-{failure.seed}: failed: {failure.why}"
             for failure in (Runs(self.into).failed(job.experiment) if self.into.is_dir() else ())
-            if failure.cell in job.cells and failure.seed in job.seeds
+            if f"{failure.cell}/seed-{failure.seed}" in runs
         ]
         well = status == 0 or (status == _FAILED and failed)
         for line in failed if well else errors.read().splitlines():
@@ -187,7 +186,9 @@ class _Work:
         with self.lock:
             self.ended += len(failed)
             if not well:
-                self.lost.append(f"the process with runs of {job.experiment}, {job.cells[0]}, {_how(status)}")
+                self.lost.append(
+                    f"the process with runs of {job.experiment}, {job.batch.cells[0]['cell']}, {_how(status)}"
+                )
 
 
 def _ended(process: subprocess.Popen[bytes], *, is_likely: bool) -> int | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analysis.capture.columns import write_columns
 from analysis.claims.question import Question
 from analysis.documents import Fields
 from analysis.errors import BadInputError
@@ -24,9 +23,9 @@ from analysis.table_cache import TableCache
 from analysis.tables.of_results import OVER_RUNS
 from analysis.tables.over_runs import FOLDER, write_tables
 from common import sums
-from engine.run import execute, run_folder
 from scenarios.resolve import COMPLETE, resolve
 from testbed import arguments
+from testbed.need import needed
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -149,7 +148,7 @@ class Scenario:
         return [cell.name for cell in arguments.cells(self.file, COMPLETE, [])]
 
     def run(self, seeds: int | Sequence[int] = 1, cells: Sequence[str] = (), into: str | Path = "results") -> Results:
-        """Carry out runs, one after the other, and make their tables: seeds 1 to `seeds`, or those listed.
+        """Carry out runs that are not finished, one after the other: seeds 1 to `seeds`, or those listed.
 
         They lie in `INTO/runs`, as `testbed run --into INTO/runs` leaves them. Raises EngineError for a run that fails.
         """
@@ -160,8 +159,7 @@ class Scenario:
             arguments.check_seed(seed)
         for cell in arguments.cells(self.file, COMPLETE, list(cells)):
             for seed in listed:
-                execute(resolve(cell, seed), results / "runs")
-                write_columns(run_folder(results / "runs", cell, seed))
+                needed(resolve(cell, seed), results / "runs")
         made = Results(results)
         made.tabulate()
         return made

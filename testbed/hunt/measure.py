@@ -17,11 +17,11 @@ from analysis.series import NotMeasuredError
 from analysis.watchdog import LIMIT_S, ended_after
 from engine import images, provenance
 from engine.errors import EngineError
-from engine.run import execute, run_folder
 from scenarios import implementations
 from scenarios.errors import ScenarioError
 from scenarios.resolve import expand, resolve
 from testbed.hunt.scenario import Data, name, text
+from testbed.need import needed
 from testbed.pool import as_they_end, pool
 from testbed.shared.vocabulary import Number, number_of
 
@@ -139,8 +139,7 @@ class MeasuredRuns:
         """
         order = self._order(scenario, (name(scenario), seed))
         [cell] = expand(order.scenario, "complete")
-        execute(resolve(cell, seed), into)
-        return _with_columns(run_folder(into, cell, seed))
+        return needed(resolve(cell, seed), into)
 
     def _order(self, scenario: Data, key: Key) -> RunRequest:
         file = self.folder / "scenarios" / f"{key[0]}.yaml"
@@ -154,8 +153,9 @@ def measured(order: RunRequest) -> Measured:
     """Carry out a run and measure it; its folder is removed."""
     try:
         [cell] = expand(order.scenario, "complete")
-        summary = execute(resolve(cell, order.seed), order.into, keep=())
-        run = Run(_with_columns(run_folder(order.into, cell, order.seed)))
+        folder = needed(resolve(cell, order.seed), order.into, keep=())
+        cpu_s: float = json.loads((folder / "summary.json").read_text())["cpu_s"]
+        run = Run(folder)
         numbers: dict[str, Number] = {}
         unknown = {}
         with ended_after(LIMIT_S, "testbed hunt: the numbers of a run"):
@@ -164,18 +164,11 @@ def measured(order: RunRequest) -> Measured:
                     numbers[expression] = number_of(expression, run)
                 except (NotMeasuredError, BadInputError) as error:
                     numbers[expression], unknown[expression] = None, str(error)
-        return Measured(numbers, cpu_s=summary["cpu_s"], unknown=unknown)
+        return Measured(numbers, cpu_s=cpu_s, unknown=unknown)
     except (EngineError, ScenarioError, BadInputError) as error:
         return Measured({}, str(error).replace(f"{order.into}/", ""))
     finally:
         shutil.rmtree(order.into, ignore_errors=True)
-
-
-def _with_columns(folder: Path) -> Path:
-    from analysis.capture.columns import write_columns  # loads Polars
-
-    write_columns(folder)
-    return folder
 
 
 def made_of(names: Iterable[str]) -> str:

@@ -16,9 +16,9 @@ from analysis.run_json import NS
 from analysis.series import NotMeasuredError
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
-from engine.finished import is_finished
-from engine.run import execute, folder_of
+from engine.run import folder_of
 from scenarios.resolve import changed
+from testbed.need import needed
 from testbed.rewind.history import Past
 from testbed.shared.vocabulary import Number, number_of
 
@@ -80,11 +80,7 @@ def carry_out(future: Future) -> FutureResult:
     Raises:
         EngineError: the run failed, or its past differs.
     """
-    from analysis.capture.columns import write_columns  # loads Polars
-
-    if not is_finished(future.run, future.into):
-        execute(future.run, future.into)
-        write_columns(future.folder)
+    needed(future.run, future.into)
     run = Run(future.folder)
     past = future.folder.parents[1] / PAST / future.folder.name
     same_pkts = 0
