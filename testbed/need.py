@@ -57,10 +57,11 @@ def needed(run: dict[str, Any], into: Path, keep: Sequence[str] = BOTTLENECK) ->
     return folder
 
 
-def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = ()) -> int:
+def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = (), kept: Sequence[Wanted] = ()) -> int:
     """Carry out the runs of a folder that are missing, damaged, failed, or older than the code.
 
-    Runs that are not wanted, which would be measured with the others, lie in `unused-runs` until a call wants them.
+    Runs that are neither wanted nor `kept`, which would be measured with the others, lie in `unused-runs` until a call
+    wants them.
     What a folder of `beside` has of them, below the name of the same study, is copied from there. If interrupted, ends
     them. Returns 0, although runs may have failed, or the status of a build that failed.
 
@@ -74,7 +75,7 @@ def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = ()) ->
         command = [sys.executable, "-P", "-m", "images", *(programs or ["--boot"])]
         if status := subprocess.run(command, check=False).returncode:
             return status
-    _set_aside(folder, {run_folder(runs, one.cell, seed) for one in wanted for seed in one.seeds})
+    _set_aside(folder, {run_folder(runs, one.cell, seed) for one in (*wanted, *kept) for seed in one.seeds})
     for other in beside:
         _take_over(other.absolute(), folder, wanted)
     due = [(one.planned, tuple(one.seeds)) for one in _due(folder, wanted)]

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -33,8 +33,10 @@ def folder_of(into: Path, name: str) -> Path:
     return into / name
 
 
-def write(folder: Path, study: str, texts: Mapping[str, str]) -> None:
+def write(folder: Path, study: str, texts: Mapping[str, str], kept: Collection[str] = ()) -> None:
     """Write the scenarios of a study, by their files' names. An unchanged file keeps its time, so its runs are kept.
+
+    Files of other names are removed, but for those `kept`.
 
     Raises:
         ScenarioError: a scenario cannot be carried out with what was asked for.
@@ -42,7 +44,7 @@ def write(folder: Path, study: str, texts: Mapping[str, str]) -> None:
     place = folder / "studies" / study
     place.mkdir(parents=True, exist_ok=True)
     for file in place.glob("*.yaml"):
-        if file.name not in texts:
+        if file.name not in {*texts, *kept}:
             file.unlink()
     for name, text in texts.items():
         file = place / name
@@ -51,9 +53,11 @@ def write(folder: Path, study: str, texts: Mapping[str, str]) -> None:
         expand(file, "complete")
 
 
-def carry_out(folder: Path, beside: Sequence[Path] = ()) -> int:
-    """Carry out all runs of a folder's study; see `testbed.need`."""
-    return need(folder, planned(sorted(folder.absolute().glob("studies/*/*.yaml"))), beside)
+def carry_out(folder: Path, beside: Sequence[Path] = (), kept: Collection[str] = ()) -> int:
+    """Carry out all runs of a folder's study; see `testbed.need`. Those of the files `kept` stay as they are."""
+    wanted = planned(sorted(folder.absolute().glob("studies/*/*.yaml")))
+    due = [one for one in wanted if one.cell.scenario.name not in kept]
+    return need(folder, due, beside, [one for one in wanted if one.cell.scenario.name in kept])
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from scenarios.resolve import expand
 from testbed import own_study, tables
 from testbed.cli import main
 from testbed.evaluate import judge, matrix, pages, read_criteria, scenarios
+from testbed.evaluate.command import is_there
 from testbed.evaluate.judge import Result, RowAtPoint
 from testbed.evaluate.read_criteria import FOLDER, Criterion
 from testbed.evaluate.tables import tables as markdown
@@ -515,6 +516,22 @@ def test_a_narrower_call_keeps_the_runs_of_a_wider_one(tmp_path: Path, capsys: p
     assert len(finished()) == 2
     assert "run 1/" not in call(study("one", "two", seeds=2))
     assert finished() == wide
+    own_study.write(tmp_path, "evaluate", study("one", seeds=2), kept={"two.yaml"})
+    own_study.carry_out(tmp_path, kept={"two.yaml"})
+    assert "run 1/" not in capsys.readouterr().err
+    assert finished() == wide
+
+
+def test_a_call_for_one_criterion_knows_which_others_are_there(tmp_path: Path) -> None:
+    known = read_criteria.load_all()
+    one, other = (criterion for criterion in known if criterion.id in ("bufferbloat", "short-flows"))
+    names = ["tcp-cubic", "tcp-reno"]
+    texts = scenarios.texts([one], names, dict.fromkeys(one.scenarios, 3))
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert is_there(one, tmp_path, names)
+    assert not is_there(one, tmp_path, ["tcp-bbr", "tcp-reno"])
+    assert not is_there(other, tmp_path, names)
 
 
 @pytest.fixture
