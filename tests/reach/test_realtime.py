@@ -11,7 +11,7 @@ import pytest
 from scenarios.resolve import expand
 from tests.reach.realtime import __main__ as realtime
 
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "trust.md"
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "real-time.md"
 
 
 def test_the_page_shows_what_was_recorded() -> None:
