@@ -5,7 +5,7 @@ BIN := .venv/bin
 # or else each of thousands of processes compiles the modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help host env wheel images what-boots debug-images lab-images release quick reproduce everything test test-reach ns2 crosscheck realtime lint bench fuzz long-runs mutants identity modes recorded lock clean
+.PHONY: help host env images what-boots debug-images lab-images release quick reproduce everything test test-reach trial trial-ns2 trial-crosscheck trial-realtime trial-fuzz trial-long-runs trial-mutants trial-identity trial-recorded trial-modes lint bench lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -28,10 +28,7 @@ env: .venv/installed  ## Python environment in .venv, exactly as locked
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-wheel: env  ## the testbed and the observer for any environment of Python 3.11 or newer, into dist/
-	$(BIN)/python -m testbed.release
-
-release: env  ## the same, with a pack of each of CLIENTS and of labs (LAB=1), a container's recipe, and sums, signed with KEY
+release: env  ## wheels of testbed and observer, a pack of each of CLIENTS and of labs (LAB=1), and sums, signed with KEY
 	$(BIN)/python -m testbed.release $(CLIENTS) $(if $(LAB),--lab) $(if $(KEY),--sign $(KEY))
 
 images:  ## guest kernel, root file system, tools and module (into cache/), while the environment is installed
@@ -64,15 +61,18 @@ test: host debug-images lab-images  ## all tests, a process per processor; a fil
 test-reach: host images lab-images  ## backends, containers, provisioning and clusters, as far as this machine can; half an hour or more
 	$(BIN)/pytest -rs tests/reach
 
-ns2: env  ## the cells of workflows/ns2 in ns-2, the papers' simulator
+trial:  ## what takes long, by NAME: see docs/reference/commands.md
+	@$(MAKE) --no-print-directory trial-$(NAME)
+
+trial-ns2: env
 	$(BIN)/python -m testbed.simulator
 
-crosscheck: host images  ## virtual time against a distribution's kernel in QEMU, into results/crosscheck/
+trial-crosscheck: host images
 	$(BIN)/python -m images libutp
 	$(BIN)/python -m images.stock
 	$(BIN)/python -m engine.crosscheck workflows/crosscheck*.yaml
 
-realtime: host images  ## virtual time beside the host's own kernel in real time; half an hour, on an idle machine
+trial-realtime: host images
 	$(BIN)/python -m images libutp
 	@mkdir -p results
 	$(BIN)/python -m tests.reach.realtime --into results/realtime.json
@@ -89,28 +89,28 @@ bench: host images  ## speed of guests and of the capture reader, into results/b
 	$(BIN)/python -m images libutp transmission-4 libtorrent-2.0
 	$(BIN)/testbed bench
 
-fuzz: env  ## ten million captures through the dissectors, an hour of damaged inputs; those at fault are left in build/fuzz
+trial-fuzz: env
 	@mkdir -p build
 	gcc -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -o build/fuzz_records tests/analysis/fuzz_records.c
 	build/fuzz_records tests/analysis/data/fuzz.pcap 10000000
 	$(BIN)/python -m tests.trust.fuzz --seconds 3600
 
-long-runs: host images  ## ten thousand short runs in a row, and what they leave behind
+trial-long-runs: host images
 	$(BIN)/python -m tests.trust.long_runs 10000
 
-mutants: host debug-images  ## whether the module's KUnit cases notice mistakes
+trial-mutants: host debug-images
 	$(BIN)/python -m tests.tcp_ledbat.mutants tcp_ledbat
 	$(BIN)/python -m tests.tcp_ledbat.mutants tcp_rledbat
 
-identity: host images  ## every implementation and experiment twice: are the bytes the same?
+trial-identity: host images
 	$(BIN)/python -m images --all
 	$(BIN)/python -m tests.trust.identity
 
-recorded: host images  ## every experiment with all packets recorded and with none: are the bytes the same?
+trial-recorded: host images
 	$(BIN)/python -m images --all
 	$(BIN)/python -m tests.trust.recorded
 
-modes: host images  ## every experiment by way of stub processes and without: are the bytes the same?
+trial-modes: host images
 	$(BIN)/python -m images --all
 	$(BIN)/python -m tests.trust.modes
 

@@ -19,18 +19,18 @@ from common.counts import plural
 from testbed.claim import REFERENCE, STUDIES, Named, claims, wall_s, what_it_reads
 from testbed.need import Wanted
 
-_BY: Final = "written by python -m testbed.artifact -->"
+_BY: Final = "written by python -m testbed.tables artifact -->"
 COSTS: Final = f"<!-- costs: {_BY}", "<!-- end of costs -->"
 FINDINGS: Final = f"<!-- findings: {_BY}", "<!-- end of findings -->"
 PROCESSORS: Final = 2
 """Of the machine for which times are given."""
 
 
-def main() -> int:
+def main(words: list[str]) -> int:
     """Write into the page that is named; return 0, or 2 where it has no place for it."""
-    parser = argparse.ArgumentParser(prog="python -m testbed.artifact", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m testbed.tables artifact", description=__doc__)
     parser.add_argument("--page", type=path, required=True, help="page with marks for the findings")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     try:
         write(options.page)
     except BadInputError as error:
@@ -110,7 +110,3 @@ def _values(entry: Mapping[str, Any]) -> tuple[str, str]:
         return paper, "passed" if entry["verdict"] == Verdict.REPRODUCED else "failed"
     held = named(entry) if entry.get("held") else ""
     return paper, "; ".join(filter(None, (result_text(entry), held)))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,7 @@
-"""Writes what products measured into their pages: `python -m testbed.tables PRODUCT PAGE FOLDER...`.
+"""Makes the tables of pages: `python -m testbed.tables NAME ...`, of what was measured or from the code itself.
 
-A product has tables if `tables.py` in its folder has `tables`, which returns those of some folders in Markdown.
+`python -m testbed.tables PRODUCT PAGE FOLDER...` writes what a product measured in some folders. A product has tables
+if `tables.py` in its folder has `tables`, which returns them in Markdown.
 """
 
 import argparse
@@ -15,16 +16,27 @@ from common.arguments import path
 from common.sums import DamagedError
 
 PRODUCTS: Final = sorted(file.parent.name for file in Path(__file__).parent.glob("*/tables.py"))
+MADE: Final = {
+    "artifact": "testbed.artifact",
+    "columns": "analysis.tables.page",
+    "coverage": "analysis.judge.coverage",
+    "ns-3": "engine.bench.papers",
+    "words": "analysis.claims.vocabulary",
+}
+"""Modules with the other tables, which have `main` for the words that follow."""
 START, END = "<!-- tables: written by python -m testbed.tables -->", "<!-- end of tables -->"
 
 
 def main(words: list[str] | None = None) -> int:
-    """Replace what stands between the marks of a page by tables of what has been judged in folders.
+    """Replace what stands between the marks of a page by tables of what has been judged in folders, or as `MADE` says.
 
     Returns 0, or 1 after one sentence about what is missing or damaged; the page is then as it was.
     """
+    words = sys.argv[1:] if words is None else words
+    if words[:1] and words[0] in MADE:
+        return int(import_module(MADE[words[0]]).main(words[1:]))
     parser = argparse.ArgumentParser(prog="python -m testbed.tables")
-    parser.add_argument("product", choices=PRODUCTS)
+    parser.add_argument("product", choices=[*PRODUCTS, *MADE])
     parser.add_argument("page", type=path)
     parser.add_argument("folder", type=path, nargs="+", help="results of the product")
     options = parser.parse_args(words)

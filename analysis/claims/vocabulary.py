@@ -1,6 +1,6 @@
 """The words that the expressions of one cell and seed may use.
 
-`python -m analysis.claims.vocabulary` prints the tables of docs/reference/claims.md, made from the words' docstrings.
+`python -m testbed.tables words` prints the tables of docs/reference/claims.md, made from the words' docstrings.
 """
 
 import inspect
@@ -77,5 +77,7 @@ def table(kind: type) -> str:
     return "\n".join(rows)
 
 
-if __name__ == "__main__":
+def main(_words: list[str]) -> int:
+    """Print the tables of all words; return 0."""
     print("\n\n".join(table(kind) for kind in (Run, Series, Instants)))
+    return 0

@@ -1,6 +1,6 @@
 """Measures how often the rules are right, on synthetic claims whose truth is known.
 
-`python -m analysis.judge.coverage` prints the tables of docs/reference/verdicts.md.
+`python -m testbed.tables coverage` prints the tables of docs/reference/verdicts.md.
 """
 
 from collections import Counter
@@ -237,7 +237,9 @@ def _row(fields: list[str]) -> str:
     return "| " + " | ".join(fields) + " |"
 
 
-if __name__ == "__main__":
+def main(_words: list[str]) -> int:
+    """Print both tables, after some minutes; return 0."""
     print(table())
     print()
     print(table_of_findings())
+    return 0

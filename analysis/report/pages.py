@@ -218,7 +218,7 @@ def _searched(experiments: Sequence[ExperimentResult], reference: Beside | None)
 
 
 def _crosscheck(results: Path) -> list[dict[str, Any]]:
-    """What `make crosscheck` left, if it has been run; see docs/explanation/backends.md."""
+    """What `make trial NAME=crosscheck` left, if it has been run; see docs/explanation/backends.md."""
     folder, name = results / "crosscheck", "crosscheck.json"
     if not (folder / name).exists():
         return []

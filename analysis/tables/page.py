@@ -1,7 +1,6 @@
-"""The lists of docs/reference/tables.md; `python -m analysis.tables.page PAGE` puts them between the page's marks."""
+"""The lists of docs/reference/tables.md; `python -m testbed.tables columns PAGE` puts them between the page's marks."""
 
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -57,6 +56,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([lines[0], f"|{'---|' * len(head)}", *lines[1:]])
 
 
-if __name__ == "__main__":
-    page = Path(sys.argv[1])
+def main(words: list[str]) -> int:
+    """Fill the page that is named; return 0."""
+    page = Path(words[0])
     page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+    return 0

@@ -1,6 +1,6 @@
 """What ns-3's LEDBAT gives where the papers have a linear LEDBAT, as a table in Markdown.
 
-Run `python -m engine.bench.papers`; it needs Debian's libns3-dev. Beside each value stand the paper's and the mean of
+Run `python -m testbed.tables ns-3`; it needs Debian's libns3-dev. Beside each value stand the paper's and the mean of
 the reference set's runs. In ns-3 3.37 LEDBAT does not grow without slow start, so all flows begin with it.
 """
 
@@ -79,7 +79,7 @@ _CELLS = (
 )
 
 
-def main() -> int:
+def main(_words: list[str]) -> int:
     """Print the table; without ns-3, say what is missing."""
     if not ns3.is_installed():
         print("ns-3 is missing: install libns3-dev", file=sys.stderr)
@@ -103,7 +103,3 @@ def _known(cell: _Cell) -> tuple[str, str, float]:
     reference = json.loads((_WORKFLOWS / "reference" / f"{registered['experiment']}.json").read_text())
     by_seed = dict(reference["claims"])[f"{registered['experiment']}/{cell.claim}"]["by_seed"]
     return claim["title"], claim["paper"], statistics.fmean(by_seed.values())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -366,7 +366,7 @@ def test_compiles_without_a_warning(tmp_path: Path) -> None:
 
 
 def test_damaged_captures_make_no_reader_go_astray(tmp_path: Path) -> None:
-    """A short run of what `make fuzz` does at length."""
+    """A short run of what `make trial NAME=fuzz` does at length."""
     source = Path(__file__).with_name("fuzz_records.c")
     flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     subprocess.run(["gcc", *flags, str(source), "-o", str(tmp_path / "fuzz")], check=True)

@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, program: Callable[[str], No
 
 def test_the_page_has_the_lists_of_the_code() -> None:
     text = PAGE.read_text()
-    assert page.filled(text) == text, "python -m analysis.tables.page docs/reference/tables.md"
+    assert page.filled(text) == text, "python -m testbed.tables columns docs/reference/tables.md"
 
 
 @pytest.mark.parametrize("table", of_run.ALL, ids=lambda table: table.name)

@@ -20,7 +20,7 @@ def test_a_late_comer_takes_the_link_and_bytes_are_conserved(tmp_path: Path) -> 
 
 
 def test_the_table_has_a_row_for_each_claim(capsys: pytest.CaptureFixture[str]) -> None:
-    assert papers.main() == 0
+    assert papers.main([]) == 0
     head, _, *rows = capsys.readouterr().out.splitlines()
     assert head == "| claim | paper | here | ns-3 |"
     assert len(rows) == 5

@@ -61,7 +61,7 @@ def _on_both(folder: Path, implementation: str) -> tuple[Path, Path]:
 def test_the_run_folder_is_the_same_and_what_is_measured_agrees(tmp_path: Path) -> None:
     virtual, qemu = _on_both(tmp_path, "tcp-reno")
     assert json.loads((qemu / "run.json").read_text())["provenance"]["kernel"]["release"].endswith("-cloud-amd64")
-    # too short for a mean queuing delay: `make crosscheck` compares that
+    # too short for a mean queuing delay: `make trial NAME=crosscheck` compares that
     first, second = crosscheck.measured(virtual), crosscheck.measured(qemu)
     assert abs(second.throughput_bps / first.throughput_bps - 1) <= crosscheck.THROUGHPUT_SHARE
     assert abs(second.base_rtt_ms - first.base_rtt_ms) <= crosscheck.BASE_RTT_MS

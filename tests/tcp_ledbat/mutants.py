@@ -1,4 +1,4 @@
-"""Whether the KUnit cases notice a mistake: `python -m tests.tcp_ledbat.mutants [MODULE]`, or `make mutants`.
+"""Whether the KUnit cases notice a mistake: `python -m tests.tcp_ledbat.mutants [MODULE]`, `make trial NAME=mutants`.
 
 Each mutant is tcp_ledbat or tcp_rledbat with one of the mistakes that mutations.py makes. One build holds them all: of
 each function there is a copy for each of its mutants, and a variable says whose is called. The module's object file for

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,8 @@ def test_the_page_has_what_the_program_writes(tmp_path: Path) -> None:
     assert copy.read_text() == PAGE.read_text()
 
 
-def test_a_page_without_marks_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_without_marks_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
     page.write_text("# An artifact\n")
-    monkeypatch.setattr(sys, "argv", ["artifact", "--page", str(page)])
-    assert artifact.main() == 2
+    assert artifact.main(["--page", str(page)]) == 2
     assert f"{page}: found no {artifact.COSTS[0]}" in capsys.readouterr().err

@@ -1,8 +1,8 @@
 """Whether every implementation and every experiment repeats to the byte: `python -m tests.trust.identity [NAME...]`.
 
 Each is carried out twice with the same seed: alone on one core; then on any core, beside as many busy processes as
-there are cores, in a folder whose path is longer. The digests in the two summaries must be the same. `make identity`
-does all of it.
+there are cores, in a folder whose path is longer. The digests in the two summaries must be the same. `make trial
+NAME=identity` does all of it.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """Many short runs in a row, on all cores, and what they leave.
 
-`python -m tests.trust.long_runs COUNT`; `make long-runs` does ten thousand.
+`python -m tests.trust.long_runs COUNT`; `make trial NAME=long-runs` does ten thousand.
 """
 
 import os

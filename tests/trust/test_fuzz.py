@@ -1,4 +1,4 @@
-"""A few damaged inputs of each kind, as `make fuzz` reads them for as long as one likes; and what that found."""
+"""A few damaged inputs of each kind, of which `make trial NAME=fuzz` reads any number; and what that found."""
 
 import json
 import subprocess

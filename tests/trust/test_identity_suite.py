@@ -1,4 +1,4 @@
-"""A sample of `make identity`, which repeats every implementation and every experiment."""
+"""A sample of `make trial NAME=identity`, which repeats every implementation and every experiment."""
 
 from collections.abc import Callable
 from pathlib import Path

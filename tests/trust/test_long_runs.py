@@ -1,4 +1,4 @@
-"""Runs in a row leave nothing; `make long-runs` does ten thousand of them."""
+"""Runs in a row leave nothing; `make trial NAME=long-runs` does ten thousand of them."""
 
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
