@@ -11,11 +11,11 @@ from typing import Any
 from analysis.claims.question import Question
 from analysis.claims.reads import runs_named
 from analysis.claims.registry import Claim, Experiment, Reading
-from analysis.claims.syntax import SINGLE
 from analysis.figures.numbers import as_json
 from analysis.judge.of_claim import judge
 from analysis.judge.spread import spread
 from analysis.runs import Runs
+from scenarios.cell_names import SINGLE
 
 
 def questions(experiment: Experiment, runs: Runs) -> dict[str, Question]:

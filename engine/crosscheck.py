@@ -19,6 +19,7 @@ from common import sums
 from common.arguments import path
 from engine.errors import EngineError
 from engine.run import execute, run_folder
+from scenarios.cell_names import CASE, values_of
 from scenarios.resolve import Cell, expand, resolve
 
 BACKENDS = ("virtual", "qemu")
@@ -77,7 +78,7 @@ def compare(cell: Cell, into: Path) -> dict[str, Any]:
         execute(resolve(cell, 1, backend), into / backend)
         measurements[backend] = measured(run_folder(into / backend, cell, 1))
     entry: dict[str, Any] = {name: asdict(values) for name, values in measurements.items()}
-    return {"case": cell.name.removeprefix("case="), **entry, "agree": agree(*measurements.values())}
+    return {"case": values_of(cell.name).get(CASE, cell.name), **entry, "agree": agree(*measurements.values())}
 
 
 def main() -> int:
@@ -90,7 +91,7 @@ def main() -> int:
     entries = []
     try:
         for cell in (cell for scenario in options.scenarios for cell in expand(scenario, "complete")):
-            if options.case is None or cell.name.removeprefix("case=") in options.case:
+            if options.case is None or values_of(cell.name).get(CASE, cell.name) in options.case:
                 print(f"{cell.name} ...", file=sys.stderr, flush=True)
                 entries.append(compare(cell, options.into / "runs"))
     except EngineError as error:

@@ -21,6 +21,7 @@ from scenarios import (
     variation,
     waiting,
 )
+from scenarios.cell_names import name_of
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.load import Document
@@ -129,7 +130,7 @@ def outlines(scenario: Path) -> dict[str, Outline]:
         data = load.document(scenario, variation.repeated(node)).data
         ran = {flow["name"]: flow.get("implementation") for flow in data["flows"]}
         flows = {name: of_both if isinstance(of_both, str) else None for name, of_both in ran.items()}
-        named[_named(values)] = Outline(flows, parse(data["duration"], "time") / 1e9)
+        named[name_of(values)] = Outline(flows, parse(data["duration"], "time") / 1e9)
     return named
 
 
@@ -252,8 +253,8 @@ def _cell(
         scenario=scenario,
         study=scenario.absolute().parent.name,
         experiment=data["experiment"],
-        name=_named(values),
-        draws=_named({name: value for name, value in values.items() if name not in data["paired"]}),
+        name=name_of(values),
+        draws=name_of({name: value for name, value in values.items() if name not in data["paired"]}),
         size=size,
         seeds=range(1, data["seeds"][size] + 1),
         start_jitter_ns=jitter,
@@ -261,12 +262,3 @@ def _cell(
         known=known,
         settings={"cell_values": values} | {name: value for name, value in data.items() if name not in _RESOLVED},
     )
-
-
-def _named(values: dict[str, Any]) -> str:
-    return ",".join(f"{name}={written(value)}" for name, value in values.items()) or "single"
-
-
-def written(value: object) -> str:
-    """Write a matrix value as YAML does, and as names of cells do."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.claims import kinds, syntax
+from analysis.claims import kinds
 from analysis.claims.registry import EXPRESSION, Experiment, Study, expressions_of
 from analysis.figures.panels import NAMES as PANELS
 from scenarios import scenario_files
+from scenarios.cell_names import SINGLE
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.load import read
 from scenarios.resolve import Outline, outlines
@@ -45,7 +46,7 @@ def problems(experiment: Experiment, study: Study, cells_of: FindCells) -> Itera
         flows = {name: {cell.flows[name] for cell in own if name in cell.flows} for name in names}
         ends_s = max(cell.duration_s for cell in cells.values() if "cell" not in entry or cell in own)
         # a figure of kind curves, and lines of a panel, are drawn for each cell
-        has_cell = bool({"cell", "cells"} & entry.keys()) or set(cells) == {syntax.SINGLE} or path[0] == "figure"
+        has_cell = bool({"cell", "cells"} & entry.keys()) or set(cells) == {SINGLE} or path[0] == "figure"
         scope = kinds.Scope(experiment.words, flows=flows, cells=cells, has_cell=has_cell, ends_s=ends_s)
         if wrong := kinds.problem(expression, scope):
             yield document.problem(path, f"found {expression!r}: {wrong}", EXPRESSION)

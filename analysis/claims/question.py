@@ -7,12 +7,12 @@ from typing import Any
 
 from analysis.claims import expressions
 from analysis.claims.comparisons import NO_VALUE
-from analysis.claims.syntax import SINGLE
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadExpressionError
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NeverHappenedError, NotMeasuredError, Series
+from scenarios.cell_names import SINGLE
 
 
 class Question:

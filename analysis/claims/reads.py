@@ -5,7 +5,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from analysis.claims.syntax import ELSEWHERE, SINGLE
+from analysis.claims.syntax import ELSEWHERE
+from scenarios.cell_names import SINGLE
 
 Cell = tuple[str, str]
 """The experiment that simulates it, and its name."""

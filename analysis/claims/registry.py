@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims import by_cell, expressions, kinds, syntax
-from analysis.claims.syntax import SINGLE
 from analysis.errors import BadExpressionError, BadInputError
 from scenarios import CLAIMS, STUDY, tables
+from scenarios.cell_names import SINGLE
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices, field_name
 from scenarios.load import Document
 from scenarios.schema import load_schema, problems

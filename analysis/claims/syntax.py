@@ -10,7 +10,6 @@ from scenarios.errors import suggestion
 LONGEST: Final = 1000  # characters of an expression
 DEEPEST: Final = 50  # levels of an expression
 LARGEST_POWER: Final = 10
-SINGLE: Final = "single"  # the cell of a scenario without a matrix
 ELSEWHERE: Final = ("run", "cell", "mean_over_seeds")  # words for other runs
 NEVER: Final = "never"
 PLAIN: Final = frozenset((NEVER, "abs", "all", "any", "len", "max", "min", "sum", "trend"))

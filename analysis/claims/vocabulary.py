@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, Final
 
-from analysis.claims.syntax import SINGLE
 from analysis.run import Run
 from analysis.series import Instants, Series
 from analysis.words import properties, words
+from scenarios.cell_names import SINGLE
 
 GIVES: Final[dict[Any, str]] = {Series: "series", Instants: "instants", list[int]: "list", list[float]: "list"}
 

@@ -14,9 +14,9 @@ from analysis.claims.syntax import NEVER
 from analysis.errors import BadInputError
 from analysis.run.outcomes import ENDS
 from scenarios import schema
+from scenarios.cell_names import written
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.load import Document, read
-from scenarios.resolve import written
 from scenarios.schema import Schema
 
 SCHEMA: Final = Path(__file__).with_name("statements.schema.yaml")

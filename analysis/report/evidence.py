@@ -15,7 +15,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from analysis.capture import packed
-from analysis.claims.syntax import SINGLE
 from analysis.errors import BadInputError
 from analysis.experiment_files import METRICS
 from analysis.files import whole, write_text
@@ -29,6 +28,7 @@ from analysis.series import NotMeasuredError
 from common import sums
 from common.counts import plural
 from scenarios import homes
+from scenarios.cell_names import SINGLE
 from scenarios.resolve import COMPLETE, QUICK
 from scenarios.run_files import OF_RUN
 

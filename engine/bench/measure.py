@@ -23,6 +23,7 @@ from common import sums
 from common.arguments import path
 from engine.bench import beside, growth, modes, native, ns3
 from engine.run import execute, run_folder
+from scenarios.cell_names import CASE, values_of
 from scenarios.resolve import Cell, expand, resolve
 
 FLOW = Path(__file__).with_name("flow.yaml")
@@ -69,7 +70,7 @@ def main(options: argparse.Namespace) -> int:
             figures[f"virtual_s_per_wall_s_{name}"] = cell.virtual_s / (wall_s - fixed_s)
         _say("the guest's kernel in its processes and by way of stubs")
         kinds = {"idle": _idle(delayed, "none"), "idle_ovs": _idle(delayed, "ovs"), "flow": uncaptured}
-        programs = {cell.name.removeprefix("case="): cell for cell in expand(PROGRAMS, "complete")}
+        programs = {values_of(cell.name)[CASE]: cell for cell in expand(PROGRAMS, "complete")}
         figures |= modes.figures(kinds | programs, folder, REPEATS)
         _say("the same programs on the host's own kernel, in real time")
         figures |= native.figures(programs, {name: figures[modes.key(name, False)] for name in programs})

@@ -9,6 +9,7 @@ from typing import Final
 from analysis.run.outcomes import verb_of
 from analysis.runs import Runs
 from common.counts import plural
+from scenarios.cell_names import values_of
 from scenarios.run_files import FAILED
 from testbed.compare.judge import STUDY
 from testbed.shared.panel import CLIENT, RIVAL
@@ -67,12 +68,12 @@ def told(failed: Iterable[FailedRun], ran: Collection[Collection[str]]) -> str:
 
 def took_part(cell: str) -> set[str]:
     """Return the implementations that a cell compares."""
-    values = dict(part.split("=", 1) for part in cell.split(",") if "=" in part)
+    values = values_of(cell)
     return {values[name] for name in (CLIENT, RIVAL) if name in values}
 
 
 def _client_of(cell: str) -> str:
-    return next((part.partition("=")[2] for part in cell.split(",") if part.startswith(f"{CLIENT}=")), "")
+    return values_of(cell).get(CLIENT, "")
 
 
 def _of(runs: Runs, experiment: str) -> Iterable[FailedRun]:

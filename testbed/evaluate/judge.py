@@ -21,6 +21,7 @@ from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits, with_unit
 from common.counts import plural
+from scenarios.cell_names import values_of
 from testbed.evaluate.read_criteria import ALONE, BASELINE, Criterion, references_of
 from testbed.pool import pool
 from testbed.shared.panel import CLIENT, in_order, point
@@ -166,7 +167,7 @@ def _sides(runs: Runs, experiment: str, client: str, baseline: str) -> dict[str,
                 of_side[seed] = run
     for failure in runs.failed(experiment):
         of_point = sides.setdefault(point(failure.cell), Sides({}, {}, [], {}))
-        if f"{CLIENT}={client}" in failure.cell.split(",") or f"{CLIENT}={baseline}" in failure.cell.split(","):
+        if values_of(failure.cell).get(CLIENT) in (client, baseline):
             of_point.failures.append(f"seed {failure.seed}: {failure.why}")
     return sides
 

@@ -14,6 +14,7 @@ from analysis.judge.verdict import SIGNS, WORST_FIRST, Verdict, counted
 from analysis.report.evidence import Evidence, of_run
 from analysis.units import three_digits, with_unit
 from common.counts import plural
+from scenarios.cell_names import CASE, name_of, values_of
 from testbed.evaluate.figures import Drawings
 from testbed.evaluate.judge import STUDY, Result, RowAtPoint
 from testbed.evaluate.read_criteria import Criterion
@@ -183,7 +184,8 @@ def _of_rows(
 
 def place(point: str) -> str:
     """Name a point; the only one of a scenario has no name, and a case is called by its own."""
-    return "" if point == "single" else point.removeprefix("case=")
+    values = values_of(point)
+    return values[CASE] if list(values) == [CASE] else name_of(values) if values else ""
 
 
 def appendix(judged: Sequence[Result], client: str, baseline: str, seeds: int, again: str) -> str:

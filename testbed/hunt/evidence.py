@@ -10,7 +10,6 @@ from typing import Final
 import yaml
 
 from analysis.claims.question import Question
-from analysis.claims.syntax import SINGLE
 from analysis.files import write_text
 from analysis.judge.statement import SIGNS
 from analysis.report.evidence import command_of
@@ -18,6 +17,7 @@ from analysis.report.formats import texts_with_unit
 from analysis.run import Run
 from analysis.runs import Runs
 from scenarios import homes
+from scenarios.cell_names import SINGLE
 from scenarios.resolve import COMPLETE
 from testbed.hunt.hunt import SEED, Finding, parts
 from testbed.hunt.measure import MeasuredRuns

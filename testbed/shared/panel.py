@@ -10,8 +10,9 @@ from analysis.documents import Fields
 from analysis.judge.statement import Statement
 from engine.errors import EngineError
 from scenarios import implementations, tables
+from scenarios.cell_names import CASE, values_of, without, written
 from scenarios.errors import Problem, ScenarioError, choices
-from scenarios.resolve import expand, written
+from scenarios.resolve import expand
 from testbed.shared.rulebooks import FOLDER
 
 CASES: Final = FOLDER / "compare"
@@ -55,17 +56,16 @@ def find(scenario: str, beside: Path, field: str) -> Path:
 
 def point(cell: str) -> str:
     """Return a cell's name without the name of the client: the point at which clients are compared."""
-    return ",".join(part for part in cell.split(",") if not part.startswith(f"{CLIENT}=")) or "single"
+    return without(cell, CLIENT)
 
 
 def in_order(document: Fields, points: Sequence[str]) -> list[str]:
     """Sort points as a scenario lists the values of its matrix and its cases."""
     matrix = document.maybe("matrix", dict) or {}
-    listed = {"case": list(document.maybe("cases", dict) or {}), **matrix}
+    listed = {CASE: list(document.maybe("cases", dict) or {}), **matrix}
 
     def place(point: str) -> list[int]:
-        values = dict(part.split("=", 1) for part in point.split(",") if "=" in part)
-        return [[written(value) for value in listed[name]].index(value) for name, value in values.items()]
+        return [[written(value) for value in listed[name]].index(value) for name, value in values_of(point).items()]
 
     return sorted(points, key=place)
 
@@ -121,9 +121,9 @@ def filled(
 
 def _keep_points(data: dict[str, Any], points: Collection[str]) -> None:
     """Leave out the cases and the matrix's values that no point has, as far as points are named by them."""
-    parts = {part for name in points for part in name.split(",")}
+    parts = {part for name in points for part in values_of(name).items()}
     if "cases" in data:
-        data["cases"] = {name: case for name, case in data["cases"].items() if f"case={name}" in parts}
+        data["cases"] = {name: case for name, case in data["cases"].items() if (CASE, name) in parts}
     for name, values in data["matrix"].items():
         if name not in (CLIENT, RIVAL):
-            data["matrix"][name] = [value for value in values if f"{name}={written(value)}" in parts]
+            data["matrix"][name] = [value for value in values if (name, written(value)) in parts]

@@ -7,12 +7,12 @@ import pytest
 from analysis.capture.columns import write_columns
 from analysis.claims import registry
 from analysis.claims.question import Question
-from analysis.claims.syntax import SINGLE
 from analysis.judge.of_claim import judge
 from analysis.judge.rules import HOLDS, Verdict
 from analysis.reference.files import read
 from analysis.runs import Runs
 from engine.run import execute, run_folder
+from scenarios.cell_names import SINGLE
 from scenarios.resolve import expand, resolve
 from tests.analysis.kept_results import REFERENCE, STUDIES
 

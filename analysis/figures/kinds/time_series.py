@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 
 from analysis.claims.question import Question
-from analysis.claims.syntax import SINGLE
 from analysis.documents import Fields
 from analysis.errors import BadInputError
 from analysis.figures import alternative_text, panels, plot, roles, style
@@ -23,6 +22,7 @@ from analysis.figures.style import Specification
 from analysis.run import Run
 from analysis.run_json import Flow
 from analysis.runs import Runs
+from scenarios.cell_names import SINGLE
 
 BESIDE: Final = 3  # cells side by side at most
 FINEST: Final = 1200  # intervals whose medians and ranges are taken; figures to look at join some of them
