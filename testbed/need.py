@@ -1,5 +1,6 @@
 """The one place that decides which runs are due, and carries them out; `testbed run` is how forks do."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from common import sums
 from engine import sources
 from engine.finished import is_finished
 from engine.recorder import BOTTLENECK
@@ -62,7 +64,7 @@ def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = (), ke
 
     Runs that are neither wanted nor `kept`, which would be measured with the others, lie in `unused-runs` until a call
     wants them.
-    What a folder of `beside` has of them, below the name of the same study, is copied from there. If interrupted, ends
+    What a folder of `beside` has of them, in whatever study, is copied from there. If interrupted, ends
     them. Returns 0, although runs may have failed, or the status of a build that failed.
 
     Raises:
@@ -114,19 +116,30 @@ def _take_over(other: Path, folder: Path, wanted: Sequence[Wanted]) -> None:
         return  # its columns are of other code
     taken = 0
     for one in list(_due(folder, wanted)):
-        for seed in one.seeds:
-            run = run_folder(there, one.cell, seed)
-            if run.exists() and is_finished(resolve(one.cell, seed), there, since):
-                into = run_folder(folder / "runs", one.cell, seed)
-                partial = into.with_name(f".{into.name}.taken")
-                shutil.rmtree(partial, ignore_errors=True)
-                shutil.rmtree(into, ignore_errors=True)
-                # newer than this folder's note of the code
-                shutil.copytree(run, partial, copy_function=shutil.copy)
-                partial.rename(into)
+        for run in (resolve(one.cell, seed) for seed in one.seeds):
+            studies = sorted(place.name for place in there.iterdir() if place.is_dir())
+            as_there = ({**run, "study": study} for study in studies)
+            finished = (each for each in as_there if is_finished(each, there, since))
+            found = next(finished, None)
+            if found:
+                _copy(folder_of(there, found), folder_of(folder / "runs", run), run["study"])
                 taken += 1
     if taken:
         print(f"Took {taken} of the runs from {other}.", file=sys.stderr, flush=True)
+
+
+def _copy(run: Path, into: Path, study: str) -> None:
+    """Copy a run's folder for a study, in which nothing that the run did depends on the study's name."""
+    partial = into.with_name(f".{into.name}.taken")
+    shutil.rmtree(partial, ignore_errors=True)
+    shutil.rmtree(into, ignore_errors=True)
+    shutil.copytree(run, partial, copy_function=shutil.copy)  # newer than this folder's note of the code
+    file = partial / "run.json"
+    description = json.loads(file.read_text())
+    if description["study"] != study:
+        file.write_text(json.dumps(description | {"study": study}, indent=1))
+        sums.write(partial, sums.read(partial) | {file.name: sums.digest(file)})
+    partial.rename(into)
 
 
 def _due(folder: Path, wanted: Sequence[Wanted]) -> Iterator[Wanted]:

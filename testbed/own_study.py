@@ -15,6 +15,7 @@ from testbed.need import need, planned
 
 # in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
 _REFUSED: Final = re.compile("[{}\ud800-\udfff]")
+_RESULTS: Final = Path("results")
 _LONGEST_NAME_BYTES: Final = 255
 
 
@@ -54,10 +55,16 @@ def write(folder: Path, study: str, texts: Mapping[str, str], kept: Collection[s
 
 
 def carry_out(folder: Path, beside: Sequence[Path] = (), kept: Collection[str] = ()) -> int:
-    """Carry out all runs of a folder's study; see `testbed.need`. Those of the files `kept` stay as they are."""
+    """Carry out all runs of a folder's study that neither it nor another product's folder has; see `testbed.need`.
+
+    Those of the files `kept` stay as they are.
+    """
     wanted = planned(sorted(folder.absolute().glob("studies/*/*.yaml")))
     due = [one for one in wanted if one.cell.scenario.name not in kept]
-    return need(folder, due, beside, [one for one in wanted if one.cell.scenario.name in kept])
+    folder = folder.absolute()
+    notes = _RESULTS.absolute().glob("*/*/sources/columns")
+    others = sorted(note.parents[1] for note in notes if not note.is_relative_to(folder))
+    return need(folder, due, [*beside, *others], [one for one in wanted if one.cell.scenario.name in kept])
 
 
 @contextmanager

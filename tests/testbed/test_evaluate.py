@@ -22,6 +22,7 @@ from analysis.judge.intervals import student_above
 from analysis.judge.statement import Bound, Statement
 from analysis.judge.verdict import Verdict
 from analysis.series import NotMeasuredError
+from common import sums
 from scenarios.resolve import expand
 from testbed import own_study, tables
 from testbed.cli import main
@@ -468,13 +469,13 @@ seeds: {complete: 2}
 """
 
 
-def test_runs_of_the_baseline_are_taken_from_other_evaluations(
+def test_runs_are_taken_from_other_folders_in_whatever_study(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Except for damaged ones."""
     folders = [tmp_path / name for name in ("tcp-reno", "tcp-vegas", "tcp-bbr")]
-    for folder in folders:
-        own_study.write(folder, "evaluate", {"few.yaml": FEW.replace("OTHER", folder.name)})
+    for folder, study in zip(folders, ("compare", "evaluate", "evaluate"), strict=True):
+        own_study.write(folder, study, {"few.yaml": FEW.replace("OTHER", folder.name)})
     reno, vegas, bbr = folders
     own_study.carry_out(reno)
     capsys.readouterr()
@@ -483,7 +484,12 @@ def test_runs_of_the_baseline_are_taken_from_other_evaluations(
     assert f"Took 2 of the runs from {reno}." in said
     assert "run 2/2: " in said
     cubic = "runs/evaluate/few/client=tcp-cubic/seed-1"
-    assert (vegas / cubic / "SHA256SUMS").read_bytes() == (reno / cubic / "SHA256SUMS").read_bytes()
+    there = sums.read(reno / cubic.replace("evaluate", "compare"))
+    here = sums.read(vegas / cubic)
+    assert {name for name in there if here[name] != there[name]} == {"run.json"}
+    assert json.loads(sums.checked(vegas / cubic, "run.json").read_text())["study"] == "evaluate"
+    own_study.carry_out(vegas)
+    assert "run 1/" not in capsys.readouterr().err
     (vegas / cubic / "summary.json").write_text("{}")
     own_study.carry_out(bbr, [vegas])
     assert f"Took 1 of the runs from {vegas}." in capsys.readouterr().err
