@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.words import word
+from analysis.words import SAME, word
 
 Floats = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ class Series:
         """Instant of the first value."""
         return float(self.times[0])
 
-    @word
+    @word(SAME)
     def at(self, t: float) -> float:
         """Value at an instant."""
         if not math.isfinite(t):
@@ -65,7 +65,7 @@ class Series:
         times[0] = t0
         return Series(times, self.values[first:last], t1)
 
-    @word
+    @word(SAME)
     def mean(self, t0: float | None = None, t1: float | None = None) -> float:
         """Mean over time. Without `t0` and `t1`, here and below: of the whole series."""
         part = self.window(t0, t1)
@@ -73,7 +73,7 @@ class Series:
         total = weights.sum()
         return float((part.values * weights).sum() / total) if total > 0 else float(part.values[0])
 
-    @word
+    @word(SAME)
     def std(self, t0: float | None = None, t1: float | None = None) -> float:
         """Standard deviation over time."""
         part = self.window(t0, t1)
@@ -84,17 +84,17 @@ class Series:
         mean = (part.values * weights).sum() / total
         return float(math.sqrt((((part.values - mean) ** 2) * weights).sum() / total))
 
-    @word
+    @word(SAME)
     def min(self, t0: float | None = None, t1: float | None = None) -> float:
         """Smallest value."""
         return float(self.window(t0, t1).values.min())
 
-    @word
+    @word(SAME)
     def max(self, t0: float | None = None, t1: float | None = None) -> float:
         """Largest value."""
         return float(self.window(t0, t1).values.max())
 
-    @word
+    @word(SAME)
     def percentile(self, percent: float, t0: float | None = None, t1: float | None = None) -> float:
         """Smallest value that the series does not exceed for `percent` of the time."""
         part = self.window(t0, t1)
@@ -103,7 +103,7 @@ class Series:
         index = np.searchsorted(passed, percent / 100 * passed[-1] - TOLERANCE_S)
         return float(part.values[order[min(index, len(order) - 1)]])
 
-    @word
+    @word("s")
     def time_of_max(self, t0: float | None = None, t1: float | None = None) -> float:
         """Middle of the first stretch at the largest value, since what counts whole packets stays there for a while."""
         part = self.window(t0, t1)
@@ -112,23 +112,23 @@ class Series:
         left = part.times[first + lower[0]] if len(lower) else part.end
         return float(part.times[first] + left) / 2
 
-    @word
+    @word("s")
     def first_time_above(self, level: float, after: float | None = None) -> float:
         """First instant with a value of at least `level`; `never` if there is none."""
         return self._first(self.values >= level, after)
 
-    @word
+    @word("s")
     def first_time_below(self, level: float, after: float | None = None) -> float:
         """First instant with a value of at most `level`; `never` if there is none."""
         return self._first(self.values <= level, after)
 
-    @word
+    @word()
     def cuts(self, part: float) -> "Instants":
         """Instants at which the value falls by at least that part of itself from one sample to the next."""
         fallen = self.values[1:] <= (1 - part) * self.values[:-1]
         return Instants(self.times[1:][fallen & (self.values[:-1] > 0)], self.end)
 
-    @word
+    @word()
     def slope(self, t0: float | None = None, t1: float | None = None) -> float:
         """Slope of the straight line that fits the values best (least squares), in units per second."""
         part = self.window(t0, t1)
@@ -136,7 +136,7 @@ class Series:
             return 0.0
         return float(np.polyfit(part.times - part.times[0], part.values, 1)[0])
 
-    @word
+    @word()
     def peaks(self, instants: Sequence[float]) -> list[float]:
         """Largest value in each interval between successive instants; the first begins with the series."""
         edges = [self.start, *instants]
@@ -197,12 +197,12 @@ class Instants:
         self.end = end
 
     @property
-    @word
+    @word()
     def times(self) -> list[float]:
         """All instants, s."""
         return self._times
 
-    @word
+    @word()
     def count(self, t0: float = 0.0, t1: float | None = None) -> int:
         """Number of instants in [t0, t1), by default in the whole run."""
         t1 = self.end if t1 is None else t1
@@ -210,12 +210,12 @@ class Instants:
             raise NotMeasuredError(f"asked for {t1:g} s, but the run ends at {self.end:g} s")
         return sum(t0 <= t < t1 for t in self.times)
 
-    @word
+    @word("s")
     def first(self, after: float = 0.0) -> float:
         """First instant at or after `after`; `never` if there is none."""
         return next((t for t in self.times if t >= after), math.inf)
 
-    @word
+    @word()
     def episodes(self, gap: float = 1.0, until: float | None = None) -> list[float]:
         """Beginnings of the groups that are more than `gap` seconds apart, up to `until`."""
         begins: list[float] = []

@@ -28,59 +28,59 @@ class Run(BottleneckWords, SenderWords, CallWords, ObjectWords, OutcomeWords, Vi
     """
 
     @property
-    @word
+    @word("s")
     def duration(self) -> float:
         """Length of the run, s: as planned, or shorter when all flows had delivered their bytes before."""
         return self.ends_s
 
     @property
-    @word
+    @word()
     def steady(self) -> float:
         """Beginning of the last third of the run, s."""
         return self.duration * STEADY
 
     @property
-    @word
+    @word()
     def flow_count(self) -> int:
         """Number of flows."""
         return len(self.settings.flows)
 
     @property
-    @word
+    @word("bit/s")
     def rate_bps(self) -> int:
         """Rate of the bottleneck at the start, bit/s."""
         return self.settings.rate_bps
 
     @property
-    @word
+    @word("ms")
     def base_rtt_ms(self) -> float:
         """Round-trip time without any queue at the start, ms."""
         return 1e3 * (self.settings.forward_s + self.settings.backward_s)
 
     @property
-    @word
+    @word()
     def changes(self) -> Instants:
         """Instants at which the scenario changes the path."""
         return Instants(np.array(self.settings.changes_s), self.duration)
 
     @property
-    @word
+    @word("packets")
     def buffer_pkts(self) -> int:
         """Capacity of the bottleneck's queue, packets."""
         return self.settings.buffer_pkts
 
     @property
-    @word
+    @word("ms")
     def packet_ms(self) -> float:
         """Transmission time of a full packet at the bottleneck's first rate, ms."""
         return 8e3 * PACKET_BYTES / self.settings.rate_bps
 
-    @word
+    @word("s")
     def start(self, flow: str) -> float:
         """Start of a flow, s, jitter included."""
         return self.flow(flow).start_s
 
-    @word
+    @word("ms")
     def target_ms(self, flow: str) -> float:
         """Target of a LEDBAT flow, ms."""
         target = self.flow(flow).params.get("target_ns")
@@ -88,12 +88,12 @@ class Run(BottleneckWords, SenderWords, CallWords, ObjectWords, OutcomeWords, Vi
             raise NotMeasuredError(f"flow {flow} has no target")
         return float(target) / 1e6
 
-    @word
+    @word("packets")
     def target_pkts(self, flow: str) -> float:
         """Target of a LEDBAT flow in full packets of the bottleneck."""
         return self.target_ms(flow) / self.packet_ms
 
-    @word
+    @word("bytes")
     def receive_buffer_bytes(self, flow: str) -> int:
         """Receive buffer that the scenario gives a flow, bytes."""
         buffer_bytes = self.flow(flow).params.get("receive_buffer_bytes")

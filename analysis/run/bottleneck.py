@@ -23,7 +23,7 @@ MOST_BINS = 1_000_000  # in a run; an hour has as many of 3.6 ms
 class BottleneckWords(RunFolder):
     """The words of a run that its bottleneck answers."""
 
-    @word
+    @word()
     def bytes_of(self, flow: str, t0: float = 0.0, t1: float | None = None) -> int:
         """Bytes of a flow's IP packets, without ACKs, that left the bottleneck of its direction.
 
@@ -35,12 +35,12 @@ class BottleneckWords(RunFolder):
             return round(float(after - before))
         return self._delivered(flow).bytes(*self.interval_ns(t0, t1))
 
-    @word
+    @word("bit/s")
     def throughput(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Mean rate of a flow behind the bottleneck, bit/s of IP packets."""
         return self.bytes_of(flow, t0, t1) * 8 / (self.until(t1) - t0)
 
-    @word
+    @word()
     def rate(self, flow: str, step: float = 1.0) -> Series:
         """Rate of a flow behind the bottleneck in bins of `step` seconds, bit/s of IP packets."""
         edges = self._bins(step)
@@ -63,7 +63,7 @@ class BottleneckWords(RunFolder):
             raise ValueError(f"step: found {step:g}; allowed: {allowed}")
         return np.arange(0.0, self.ends_s + step / 2, step)
 
-    @word
+    @word()
     def share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Share of a flow in the bytes of all flows of its direction."""
         total = sum(self.bytes_of(name, t0, t1) for name in self._same_way(flow))
@@ -71,7 +71,7 @@ class BottleneckWords(RunFolder):
             raise self.nothing("no flow sent anything", t0, t1)
         return self.bytes_of(flow, t0, t1) / total
 
-    @word
+    @word()
     def share_over_time(self, flow: str, step: float = 1.0) -> Series:
         """Share of a flow in the bytes of all flows of its direction, in those bins of `step` seconds that have any."""
         rates = [self.rate(name, step) for name in self._same_way(flow)]
@@ -80,7 +80,7 @@ class BottleneckWords(RunFolder):
         busy = total > 0
         return Series(own.times[busy], own.values[busy] / total[busy], self.ends_s)
 
-    @word
+    @word()
     def jain(self, t0: float = 0.0, t1: float | None = None) -> float:
         """Jain's fairness index, (sum x)^2 / (n sum x^2), of the throughputs of the forward flows.
 
@@ -92,7 +92,7 @@ class BottleneckWords(RunFolder):
             raise self.nothing("no flow sent anything", t0, t1)
         return float(sent.sum() ** 2 / (len(sent) * (sent**2).sum()))
 
-    @word
+    @word()
     def utilization(self, t0: float = 0.0, t1: float | None = None) -> float:
         """Bits of IP packets that left the bottleneck over those that its rate allows, 0 to 1."""
         start, end = self.interval_ns(t0, t1)
@@ -104,7 +104,7 @@ class BottleneckWords(RunFolder):
             sent = counter.at(t1) - counter.at(max(t0, counter.start))
         return sent * 8 / self.capacity_bps.mean(t0, t1) / (t1 - t0)
 
-    @word
+    @word()
     def completed(self, flow: str) -> float:
         """Instant at which all `bytes` of a flow were delivered and acknowledged, s.
 
@@ -117,7 +117,7 @@ class BottleneckWords(RunFolder):
             raise NeverHappenedError
         return float(outcome["completed_ns"] / NS)
 
-    @word
+    @word()
     def goodput(self) -> float:
         """Bytes of all transfers over the length of the run, which ends with the last of them, bit/s of payload."""
         sizes = [flow.bytes for flow in self.settings.flows if flow.bytes is not None]
@@ -127,41 +127,41 @@ class BottleneckWords(RunFolder):
         return 8 * sum(sizes) / last
 
     @property
-    @word
+    @word("bit/s")
     @keep
     def capacity_bps(self) -> Series:
         """Rate of the bottleneck, bit/s."""
         return self._steps(self.settings.rate_bps, self.settings.rate_steps)
 
     @property
-    @word
+    @word("packets")
     @keep
     def queue_pkts(self) -> Series:
         """Packets waiting in the bottleneck's queue."""
         return self._queue("backlog_pkts")
 
     @property
-    @word
+    @word("ms")
     @keep
     def queue_ms(self) -> Series:
         """Time that the bytes waiting in the bottleneck's queue take to leave at the current rate, ms."""
         return self._milliseconds(self._queue("backlog_bytes"), self.capacity_bps)
 
     @property
-    @word
+    @word("packets")
     @keep
     def backward_queue_pkts(self) -> Series:
         """Packets waiting in the queue of the reverse path, if that has a `backward_bottleneck`."""
         return self._queue("backlog_pkts", "queue-backward")
 
     @property
-    @word
+    @word("ms")
     @keep
     def backward_queue_ms(self) -> Series:
         """Time that the bytes waiting in the queue of the reverse path take to leave, ms."""
         return self._milliseconds(self._queue("backlog_bytes", "queue-backward"), self._backward_rate)
 
-    @word
+    @word("ms")
     def waited_ms(self, flow: str) -> Series:
         """Time that each packet of a forward flow waited in the queue, ms, at the instant it left."""
         name = self._queued(flow).name
@@ -170,7 +170,7 @@ class BottleneckWords(RunFolder):
         waited = (passed["left_ns"] - passed["time_ns"]).to_numpy() / 1e6
         return Series(passed["left_ns"].to_numpy() / NS, waited, self.ends_s)
 
-    @word
+    @word()
     def queue_share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Share of a flow in the waiting time of all packets that left the queue, so in the mean queue."""
         passed = self.passages.filter(pl.col("left_ns").is_between(*self.interval_ns(t0, t1), closed="left"))
@@ -180,7 +180,7 @@ class BottleneckWords(RunFolder):
             raise self.nothing("the queue was empty", t0, t1)
         return float(waited[(passed["flow"] == self.flow(flow).name).to_numpy()].sum() / total)
 
-    @word
+    @word()
     def drops(self, flow: str | None = None) -> Instants:
         """Instants at which the bottleneck's queue had no room for a packet of that forward flow, or of any."""
         if "bottleneck-in" in self.settings.captures:
@@ -196,7 +196,7 @@ class BottleneckWords(RunFolder):
         times = np.repeat(lost["time_ns"].to_numpy() / NS, lost["dropped_pkts"].to_numpy())
         return Instants(times, self.ends_s)
 
-    @word
+    @word()
     def loss_rate(self, t0: float = 0.0, t1: float | None = None, flow: str | None = None) -> float:
         """Dropped packets over all that arrived at the bottleneck's queue, of that forward flow or of all."""
         start, end = self.interval_ns(t0, t1)
@@ -216,12 +216,12 @@ class BottleneckWords(RunFolder):
             raise self.nothing("no packet arrived", t0, t1)
         return float(offered["dropped"].mean())  # type: ignore[arg-type]  # the mean of booleans is a float
 
-    @word
+    @word()
     def marks(self) -> int:
         """Packets that the bottleneck's queue marked with Congestion Experienced, in the whole run."""
         return self._counted("marked_pkts")
 
-    @word
+    @word()
     def early_drops(self) -> int:
         """Packets that the bottleneck's queue dropped although it had room, in the whole run."""
         return self._counted("dropped_pkts") - self._counted("overflowed_pkts")

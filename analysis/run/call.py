@@ -27,7 +27,7 @@ _NUMBERS: Final = 1 << 16  # of packets, in the IP header
 class CallWords(RunFolder):
     """The words of a run that a call answers."""
 
-    @word
+    @word()
     def call_mos(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Quality of a call (udp-cbr) as mean opinion score, 1 to 4.4, by the E-model (ITU-T G.107) for G.711.
 
@@ -48,7 +48,7 @@ class CallWords(RunFolder):
             raise self.nothing(f"flow {flow} sent nothing", t0, t1)
         return float(np.mean(scores))
 
-    @word
+    @word("ms")
     def packet_delay_ms(self, flow: str, percent: float, t0: float = 0.0, t1: float | None = None) -> float:
         """Percentile of the one-way delays, ms, of the packets of udp-cbr or video-call; lost ones have the longest."""
         delays_ms = np.sort(self._delays_between_ms(flow, t0, t1))
@@ -57,7 +57,7 @@ class CallWords(RunFolder):
             raise NeverHappenedError
         return delay_ms
 
-    @word
+    @word()
     def lost_share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Lost packets over all that udp-cbr or video-call sent in the interval; end it before the last ones arrive."""
         return float(np.isinf(self._delays_between_ms(flow, t0, t1)).mean())

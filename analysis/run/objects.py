@@ -22,12 +22,12 @@ _UDP: Final = 17
 class ObjectWords(RunFolder):
     """The words of a run about connections that come and go, such as those of `web` and `dns`."""
 
-    @word
+    @word()
     def objects(self, flow: str, t0: float = 0.0, t1: float | None = None) -> int:
         """TCP connections that the flow's sender opened, such as a web server's objects, or questions of dns."""
         return len(self._object_s(flow, t0, t1))
 
-    @word
+    @word("s")
     def object_s(self, flow: str, percent: float, t0: float = 0.0, t1: float | None = None) -> float:
         """Percentile of the times, s, that connections opened in the interval take, from SYN to the receiver's FIN.
 

@@ -111,7 +111,7 @@ class OutcomeWords(RunFolder):
         ]
         return sorted(listed, key=lambda outcome: outcome.at_s)
 
-    @word
+    @word("s")
     def ended(self, flow: str, how: str = "") -> float:
         """Instant, s, at which an endpoint of a flow with `may_fail` ended as it should not; `never` if none did.
 
@@ -122,12 +122,12 @@ class OutcomeWords(RunFolder):
             raise BadInputError(f"ended({flow!r}, {how!r}): found {how!r}; allowed: {', '.join(ENDS)}")
         return min((outcome.at_s for outcome in self.outcomes(flow) if outcome.is_of(how)), default=math.inf)
 
-    @word
+    @word()
     def connections(self, flow: str) -> Instants:
         """Instants at which a flow opened a connection: SYNs of TCP and uTP, else the first packet from each port."""
         return Instants(self._opened_s(flow), self.ends_s)
 
-    @word
+    @word()
     def reconnections(self, flow: str) -> Instants:
         """Instants at which a flow opened a connection after its first one."""
         return Instants(self._opened_s(flow)[1:], self.ends_s)

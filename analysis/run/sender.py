@@ -15,22 +15,22 @@ class SenderWords(RunFolder):
 
     # Windows and delays, as the sender's kernel reports them
 
-    @word
+    @word("packets")
     def cwnd(self, flow: str) -> Series:
         """Congestion window, packets."""
         return self.traced(flow, "cwnd_pkts", 1.0)
 
-    @word
+    @word("ms")
     def base_delay_ms(self, flow: str) -> Series:
         """Controller's estimate of the base delay, ms; off by an unknown clock offset, which tcp-ledbat may change."""
         return self.traced(flow, "base_delay_us", 1e-3)
 
-    @word
+    @word("ms")
     def queuing_delay_ms(self, flow: str) -> Series:
         """Controller's estimate of the queuing delay, ms."""
         return self.traced(flow, "queuing_delay_us", 1e-3)
 
-    @word
+    @word("ms")
     def srtt_ms(self, flow: str) -> Series:
         """Round-trip time as the sender smooths it, ms."""
         return self.traced(flow, "srtt_us", 1e-3)
@@ -52,37 +52,37 @@ class SenderWords(RunFolder):
         marked = self.summary.child("counters").child("queues").child("bottleneck").maybe("marked_pkts", int) or 0
         return Flight(datagrams.load(self.settings, self.packets(150), known, self.ends_s, marked))
 
-    @word
+    @word("packets")
     def in_flight(self, flow: str) -> Series:
         """Packets sent and not yet acknowledged; TCP's selective acknowledgements are not counted."""
         return self.flight(flow).packets
 
-    @word
+    @word("ms")
     def rtt_ms(self, flow: str) -> Series:
         """Round-trip times, ms, when they became known; without those of packets sent twice."""
         return self._sampled(self.flight(flow).round_trips)
 
-    @word
+    @word("ms")
     def seen_delay_ms(self, flow: str) -> Series:
         """Queuing delay that the sender can see, ms: one-way delay less the smallest in ten minutes."""
         return self._sampled(delay.queuing(self.flight(flow).conversation.forward))
 
-    @word
+    @word("bytes")
     def receive_window_bytes(self, flow: str) -> Series:
         """Bytes that the receiver lets the sender have in flight."""
         return self.flight(flow).receive_window
 
-    @word
+    @word("bytes")
     def packet_bytes(self, flow: str) -> Series:
         """IP length of each packet with new data, when it was sent."""
         return sizes.sizes(self.flight(flow).conversation)
 
-    @word
+    @word()
     def packet_sizes(self, flow: str, t0: float = 0.0, t1: float | None = None) -> list[int]:
         """Distinct IP lengths of packets with new data, ascending."""
         return list(self._size_counts(flow, t0, t1))
 
-    @word
+    @word()
     def size_share(self, flow: str, at_least: float, t0: float = 0.0, t1: float | None = None) -> float:
         """Fraction of the packets with new data whose IP length is `at_least` that many bytes."""
         counts = self._size_counts(flow, t0, t1)
@@ -90,17 +90,17 @@ class SenderWords(RunFolder):
             raise self.nothing(f"flow {flow} sent no data", t0, t1)
         return sum(count for size, count in counts.items() if size >= at_least) / sum(counts.values())
 
-    @word
+    @word()
     def header_share(self, flow: str) -> float:
         """Fraction of the IP bytes sent that is not application data."""
         return sizes.header_share(self.flight(flow).conversation)
 
-    @word
+    @word()
     def retransmissions(self, flow: str) -> Instants:
         """Instants at which a packet was sent again."""
         return Instants(self.flight(flow).retransmissions.times, self.ends_s)
 
-    @word
+    @word()
     def retransmission_rate(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Packets sent again over all packets sent."""
         sent = Instants(self.flight(flow).conversation.sent.times, self.ends_s).count(t0, t1)
@@ -108,7 +108,7 @@ class SenderWords(RunFolder):
             raise self.nothing(f"flow {flow} sent nothing", t0, t1)
         return self.retransmissions(flow).count(t0, t1) / sent
 
-    @word
+    @word()
     def limited_by(self, flow: str, limit: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Fraction of the time in which `limit` held the sender back.
 
@@ -117,12 +117,12 @@ class SenderWords(RunFolder):
         self.interval_ns(t0, t1)
         return limits(self.flight(flow)).share(Limit(limit), t0, self.until(t1))
 
-    @word
+    @word("ms")
     def inferred_target_ms(self, flow: str) -> float:
         """Target that the window's reaction to delay reveals, ms."""
         return self._inferred(flow)[0].value
 
-    @word
+    @word()
     def inferred_gain(self, flow: str) -> float:
         """Growth without a queue that the window's reaction to delay reveals, packets per round-trip time."""
         return self._inferred(flow)[1].value

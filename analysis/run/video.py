@@ -26,7 +26,7 @@ Instants = NDArray[np.int64]
 class VideoWords(RunFolder):
     """The words of a run that a viewer answers."""
 
-    @word
+    @word("bit/s")
     def video_bps(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Mean rate of the video (video) that a viewer asked for in the interval and got, bit/s."""
         start_ns, end_ns = self.interval_ns(t0, t1)
@@ -36,7 +36,7 @@ class VideoWords(RunFolder):
             raise self.nothing(f"the viewer of {flow} got no segment", t0, t1)
         return float(rates_bps[inside].mean())
 
-    @word
+    @word("s")
     def stalled_s(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Time, s, that a viewer (video) waits in the interval for the next segment, with nothing left to play."""
         start_ns, end_ns = self.interval_ns(t0, t1)

@@ -4,12 +4,13 @@ import ast
 from typing import Final
 
 from analysis.judge.statement import is_share
+from analysis.run import Run
+from analysis.series import Instants, Series
+from analysis.words import SAME, units
 from testbed.shared.metrics import METRICS
 
-_SUFFIXES: Final = {"ms": "ms", "s": "s", "pkts": "packets", "bps": "bit/s", "bytes": "bytes"}
-_NAMES: Final = {"throughput": "bit/s", "cwnd": "packets", "in_flight": "packets"}
-_SAME: Final = ("at", "mean", "std", "min", "max", "percentile", "window")  # words of a series that keep its unit
-_SECONDS: Final = ("ended", "start", "duration", "first", "time_of_max", "first_time_above", "first_time_below")
+# of products' own measures, by the ends of their names
+_OF_NAMES: Final = {"ms": "ms", "s": "s", "pkts": "packets", "bps": "bit/s", "bytes": "bytes"}
 _SCALED: Final = {("bit/s", 1e-3): "kbit/s", ("bit/s", 1e-6): "Mbit/s", ("bit/s", 1e-9): "Gbit/s", ("s", 1e3): "ms"}
 
 
@@ -35,15 +36,13 @@ def _of_word(node: ast.expr) -> str:
             if isinstance(node.func, ast.Name) and (compared_unit := _of_comparison(node.func.id, node.args)):
                 return compared_unit
             node = node.func
-        elif node.attr in _SECONDS:
-            return "s"
-        elif node.attr in _SAME:
+        elif (its_own := units(Series).get(node.attr) or units(Instants).get(node.attr)) == SAME:
             node = node.value
         else:
-            return ""
+            return its_own or ""
     if not isinstance(node, ast.Name):
         return ""
-    return "s" if node.id in _SECONDS else _NAMES.get(node.id, _SUFFIXES.get(node.id.rpartition("_")[2], ""))
+    return units(Run).get(node.id, _OF_NAMES.get(node.id.rpartition("_")[2], ""))
 
 
 def _of_comparison(phase: str, arguments: list[ast.expr]) -> str:
