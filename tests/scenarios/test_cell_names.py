@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scenarios import schema
@@ -14,6 +14,7 @@ NAMES = st.from_regex(r"\A[a-z][a-z0-9_]*\Z")
 TEXTS = st.from_regex(VALUES["pattern"].replace("^", r"\A").replace("$", r"\Z"))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(NAMES, st.one_of(TEXTS, st.integers(), st.booleans()), max_size=4))
 def test_a_name_has_the_values_of_its_cell(values: dict[str, object]) -> None:
     assert values_of(name_of(values)) == {name: written(value) for name, value in values.items()}
