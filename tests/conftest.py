@@ -26,6 +26,11 @@ class TooLongError(BaseException):
     """A test did not end in time; no `except Exception` in the tested code catches this."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let golden texts be written anew."""
+    parser.addoption("--update", action="store_true", help="write golden texts anew instead of comparing them")
+
+
 def pytest_configure() -> None:
     """Let the programs that tests start have the signals' default effects.
 
