@@ -25,7 +25,7 @@ from analysis.tables.over_runs import FOLDER, write_tables
 from common import sums
 from scenarios.resolve import COMPLETE, resolve
 from testbed import arguments
-from testbed.need import needed
+from testbed.need import columns_since, needed
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -157,9 +157,10 @@ class Scenario:
         arguments.check_seeds(seeds if isinstance(seeds, int) else len(seeds))
         for seed in listed:
             arguments.check_seed(seed)
+        since = columns_since(results)
         for cell in arguments.cells(self.file, COMPLETE, list(cells)):
             for seed in listed:
-                needed(resolve(cell, seed), results / "runs")
+                needed(resolve(cell, seed), results / "runs", since=since)
         made = Results(results)
         made.tabulate()
         return made

@@ -44,8 +44,8 @@ def planned(scenarios: Sequence[Path]) -> list[Wanted]:
     return [Wanted(one, cell, cell.seeds) for one, cell in zip(plan(scenarios, "complete"), cells, strict=True)]
 
 
-def needed(run: dict[str, Any], into: Path, keep: Sequence[str] = BOTTLENECK) -> Path:
-    """Return the folder of a run with its tables, carried out here unless it is finished.
+def needed(run: dict[str, Any], into: Path, keep: Sequence[str] = BOTTLENECK, since: Path | None = None) -> Path:
+    """Return the folder of a run with its tables, carried out here unless it is finished (see `columns_since`).
 
     Raises:
         EngineError: it failed.
@@ -53,7 +53,7 @@ def needed(run: dict[str, Any], into: Path, keep: Sequence[str] = BOTTLENECK) ->
     from analysis.capture.columns import write_columns  # loads Polars
 
     folder = folder_of(into, run)
-    if not is_finished(run, into):
+    if not is_finished(run, into, since):
         execute(run, into, keep)
         write_columns(folder)
     return folder
@@ -144,14 +144,14 @@ def _copy(run: Path, into: Path, study: str) -> None:
 
 def _due(folder: Path, wanted: Sequence[Wanted]) -> Iterator[Wanted]:
     """Yield what has no finished run, with the seeds that lack one whose columns are those of the code as it is now."""
-    since = _columns_since(folder)
+    since = columns_since(folder)
     for one in wanted:
         due = [seed for seed in one.seeds if not is_finished(resolve(one.cell, seed), folder / "runs", since)]
         if due:
             yield replace(one, seeds=due)
 
 
-def _columns_since(folder: Path) -> Path:
+def columns_since(folder: Path) -> Path:
     """Return a file as old as the code of columns has been what it is now, as far as this folder knows."""
     note = folder / _COLUMNS_NOTE
     notes.keep(note, sources.stage([_COLUMNS]))

@@ -18,7 +18,7 @@ from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from engine.run import folder_of
 from scenarios.resolve import changed
-from testbed.need import needed
+from testbed.need import columns_since, needed
 from testbed.rewind.history import Past
 from testbed.shared.vocabulary import Number, number_of
 
@@ -80,7 +80,7 @@ def carry_out(future: Future) -> FutureResult:
     Raises:
         EngineError: the run failed, or its past differs.
     """
-    needed(future.run, future.into)
+    needed(future.run, future.into, since=columns_since(future.into))
     run = Run(future.folder)
     past = future.folder.parents[1] / PAST / future.folder.name
     same_pkts = 0
