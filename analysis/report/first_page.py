@@ -172,6 +172,28 @@ def undecided(experiments: Sequence[ExperimentResult], reference: Beside | None)
     return sum(map(bool, wanted)), wanted.count(0)
 
 
+def undecided_text(experiments: Sequence[ExperimentResult], reference: Beside | None, is_quick: bool) -> str:
+    """Say how many claims are undecided, and why; nothing where none is."""
+    wanting, staying = undecided(experiments, reference)
+    if not wanting + staying:
+        return ""
+    of_set = " in the reference set" if is_quick else ""
+    amount = f"{plural(wanting + staying, 'claim')} {'is' if wanting + staying == 1 else 'are'} undecided{of_set}"
+    return f"{amount}: {wanting} for lack of seeds, {staying} whatever seeds the rules allow."
+
+
+def matrix_key(reference: Beside | None, is_quick: bool) -> str:
+    """Say how to read the matrix of findings."""
+    key = "A row is a paper, a box a figure or table, a mark a finding, as the box alone shows it; a finding's verdict "
+    key += "over all boxes stands below."
+    if reference:
+        differs = "contradicts the mark" if is_quick else "has another verdict"
+        key += f" A black corner: the {reference.called()} {differs}, for the box alone."
+    if reference and is_quick:
+        key += " ◇ agrees and ⊗ differs in one seed. Dotted: not judged here, the verdict of the reference set."
+    return key
+
+
 def standings(views: Iterable[StudyView]) -> list[tuple[StudyView, Standing]]:
     """Say of each study how its findings stand by the reference set."""
     return [

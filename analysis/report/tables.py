@@ -36,6 +36,20 @@ class PageTable:
     columns: list[str]
     rows: list[tuple[str, list[TableField | None]]]
 
+    def caption(self, is_quick: bool) -> str:
+        """Say what a cell shows."""
+        parts = ["Each cell shows the paper's value, "]
+        parts += ["that of ns-2, the paper's simulator, where it ran, "] if self.has_simulator else []
+        parts += ["that of one seed" if is_quick else "the measured one"]
+        parts += [" with its verdict" if self.is_judged else ", not judged at this size"]
+        if self.seeds_there:
+            verdict = "" if self.is_judged else " with its verdict"
+            brackets = " (in brackets)" if self.has_unlike_seeds else ""
+            deviation = ", or a standard deviation" if self.has_std else ""
+            parts += [f", and that of the reference set{verdict}, of {self.seeds_there}{brackets}: "]
+            parts += [f"a mean ± half its 95 % interval{deviation}"]
+        return "".join([*parts, "; it links to its claim."])
+
     @property
     def is_judged(self) -> bool:
         """Whether a field of these runs has a verdict or agrees or not in one seed."""

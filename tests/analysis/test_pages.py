@@ -516,7 +516,7 @@ def test_one_seed_stands_beside_the_range_of_the_reference_set() -> None:
 
 def test_a_black_corner_is_of_what_the_box_alone_shows(quick: Path, report: Path) -> None:
     for folder, means in ((quick, "contradicts the mark"), (report, "has another verdict")):
-        page = " ".join(re.sub(r"<[^>]*>", "", (folder / "index.html").read_text()).split())
+        page = unescape(" ".join(re.sub(r"<[^>]*>", "", (folder / "index.html").read_text()).split()))
         assert "a mark a finding, as the box alone shows it; a finding's verdict over all boxes stands below" in page
         assert re.search(rf"A black corner: the reference set( of [-0-9]+)? {means}, for the box alone\.", page)
 
