@@ -8,9 +8,10 @@ from typing import Final
 
 from analysis.judge.statement import LIST, Form, Statement
 from analysis.judge.statement import load as load_statements
+from scenarios.cell_names import written
 from scenarios.errors import Problem, choices
 from scenarios.load import Document
-from scenarios.resolve import expand, written
+from scenarios.resolve import expand
 from testbed.shared import rulebooks
 from testbed.shared.rulebooks import STATEMENTS
 

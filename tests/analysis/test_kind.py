@@ -279,7 +279,7 @@ def test_controls_that_are_called_by_no_other_name(
     tmp_path: Path, point: str, told: str | tuple[SenderKind, str]
 ) -> None:
     [cell] = [cell for cell in expand(CASES / "derived-hybrids.yaml", "complete") if cell.name == point]
-    execute(cell, 1, tmp_path)
+    execute(resolve(cell, 1), tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     write_columns(folder)
     flight = Run(folder).seen_flight("it")
