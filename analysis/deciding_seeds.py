@@ -13,7 +13,7 @@ from analysis.claims.syntax import is_about_means
 from analysis.documents import read_json
 from analysis.errors import BadInputError
 from analysis.judge.findings import WANTED
-from analysis.judge.rules import Verdict
+from analysis.judge.verdict import Verdict
 from common.counts import plural
 from scenarios import scenario_files
 from scenarios.cells import PlannedCell, plan
@@ -26,7 +26,7 @@ _PLAIN: Final[dict[str, Any]] = {"highlight": False, "soft_wrap": True, "markup"
 def propose(studies: Path, reference: Path, console: Console | None = None) -> None:
     """Print the cells whose scenarios have fewer or more seeds than the claims of a reference set need.
 
-    A claim needs the seeds with which its verdict was given there; an undecided one needs those that the rules expect
+    A claim needs the seeds with which its verdict was given there; an open one needs those that the rules expect
     to decide it, if any. A cell needs the most of the claims that read it; what no claim reads is not proposed.
     """
     console = console or Console()
@@ -59,5 +59,5 @@ def _needs(experiment: Experiment, reference: Path) -> Iterator[tuple[Claim, int
         seeds = [int(seed) for part in ("by_seed", "held") for seed in entry.get(part) or {}]
         of_means = any(is_about_means(text, experiment.words) for text in (claim.measure, claim.holds) if text)
         if seeds and not claim.same_as and not of_means:
-            is_open = entry["verdict"] == Verdict.UNDECIDED
+            is_open = entry["verdict"] == Verdict.OPEN
             yield claim, max(*seeds, entry.get(WANTED) or 0) if is_open else max(seeds)

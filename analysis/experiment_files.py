@@ -10,7 +10,7 @@ PICTURE: Final = "figure"
 """Without the end of each file's name, such as -narrow.svg (`analysis.figures.style.WIDTHS`)."""
 CAPTION: Final = "figure.txt"
 
-# reasons for not testable beside those that a claim's entry may give; a run at another size, or of the tests, ends them
+# why a claim cannot be tested, beside what its entry may say; a run at another size, or of the tests, ends them
 NOT_RUN: Final = "not run at this size"
 NOT_TESTED: Final = "tests not run"
 

@@ -25,6 +25,7 @@ from analysis.judge import rules
 from analysis.judge.of_claim import judge
 from analysis.judge.spread import spread
 from analysis.judge.tolerances import Zones
+from analysis.judge.verdict import Verdict
 from analysis.pool import each
 from analysis.provenance import distinct
 from analysis.run import Run
@@ -106,7 +107,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     """Evaluate a claims file for every seed that ran; return the folder with the results.
 
     Claims may use the runs of other experiments, which must exist already. `kunit` is the file that `testbed kunit`
-    writes; without it, claims that a KUnit case decides are not testable.
+    writes; without it, claims that a KUnit case decides cannot be tested.
 
     Raises BadInputError where a run of size complete does not have a setting that the file asserts.
     """
@@ -248,7 +249,7 @@ def _judge(
         if tests is None:
             return entry | _not_testable(NOT_TESTED, f"the KUnit case {claim.id} has not been run: {WITHOUT_KUNIT}")
         judgement = rules.judge_case(claim.id, tests.child("cases").maybe(claim.id, str))
-        if judgement.verdict == rules.Verdict.NOT_TESTABLE:
+        if judgement.verdict == Verdict.UNTESTABLE:
             return entry | _not_testable(NOT_TESTED, judgement.why)
         return entry | as_entry(judgement)
     judged = judge(claim, experiment.words, values, held)

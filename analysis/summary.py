@@ -8,17 +8,17 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from analysis.judge.rules import Verdict
+from analysis.judge.verdict import Verdict
 from analysis.report.beside import Beside
 from analysis.report.overview import StudyView, states_there, studies
 from analysis.report.results import LOOKS, NOT_HERE, collect, is_quick
 
 COLUMNS: Final = {  # head, style, and the states of findings that it counts: verdicts, and what one seed says instead
-    "hold": ("green", (Verdict.REPRODUCED, LOOKS[Verdict.REPRODUCED])),
-    "nearly": ("yellow", (Verdict.NEAR, LOOKS[Verdict.NEAR])),
-    "do not": ("red", (Verdict.NOT_REPRODUCED, LOOKS[Verdict.NOT_REPRODUCED])),
-    "open": ("magenta", (Verdict.UNDECIDED, LOOKS[Verdict.UNDECIDED])),
-    "cannot be\ntested": ("dim", (Verdict.NOT_TESTABLE,)),
+    "hold": ("green", (Verdict.HOLDS, LOOKS[Verdict.HOLDS])),
+    "nearly": ("yellow", (Verdict.NEARLY, LOOKS[Verdict.NEARLY])),
+    "do not": ("red", (Verdict.FAILS, LOOKS[Verdict.FAILS])),
+    "open": ("magenta", (Verdict.OPEN, LOOKS[Verdict.OPEN])),
+    "cannot be\ntested": ("dim", (Verdict.UNTESTABLE,)),
     "not judged\nhere": ("dim", (NOT_HERE,)),
 }
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from analysis.errors import BadInputError
 from analysis.files import replace_between
 from analysis.judge.findings import decides
-from analysis.judge.rules import Verdict
+from analysis.judge.verdict import Verdict
 from analysis.reference.papers import SHOWN, in_order, of_papers, row
 from analysis.report.formats import NARROW, duration, paper_value, result_text
 from analysis.report.named_numbers import named
@@ -105,8 +105,8 @@ def _times(claim: str, known: Mapping[str, Named]) -> tuple[str, str]:
 
 def _values(entry: Mapping[str, Any]) -> tuple[str, str]:
     """Give the paper's value and the reference set's; of a statement, in how many seeds it holds, and its number."""
-    paper = paper_value(entry) or ("" if entry["verdict"] == Verdict.NOT_TESTABLE else "a statement")
+    paper = paper_value(entry) or ("" if entry["verdict"] == Verdict.UNTESTABLE else "a statement")
     if entry.get("kunit"):
-        return paper, "passed" if entry["verdict"] == Verdict.REPRODUCED else "failed"
+        return paper, "passed" if entry["verdict"] == Verdict.HOLDS else "failed"
     held = named(entry) if entry.get("held") else ""
     return paper, "; ".join(filter(None, (result_text(entry), held)))

@@ -191,7 +191,7 @@ def _without_runs(shown: Named, reference: Beside) -> Iterator[tuple[str, str]]:
     claim = shown.claim
     if claim.not_testable:
         why = claim.not_testable.get("why") or claim.not_testable["reason"]
-        yield "verdict", f"not testable: {not_judged({**claim.data, 'why': why})}"
+        yield "verdict", f"cannot be tested: {not_judged({**claim.data, 'why': why})}"
         return
     tested = reference.claims.get(claim.id, {}).get("tested", "")
     yield "verdict", "No run decides it, but the module's KUnit case of this name, in a debug kernel:"

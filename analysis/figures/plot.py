@@ -42,7 +42,7 @@ class PlotLine:
 
 @dataclass(frozen=True)
 class Mark:
-    """An instant (s) that a paper names, or a range of them; from `low` to `high` counts as reproduced."""
+    """An instant (s) that a paper names, or a range of them; from `low` to `high` counts as holding."""
 
     text: str
     begin: float
@@ -255,7 +255,7 @@ def _levels(plot: Plot, value: Specification) -> list[Specification]:
 
 
 def _heights(plot: Plot, value: Specification) -> list[Specification]:
-    """Draw the values that a paper prints across a plot, with what counts as reproduced around them."""
+    """Draw the values that a paper prints across a plot, with what counts as holding around them."""
     spans = [{"y": max(mark.span[0], 0), "h": min(mark.span[1], plot.top)} for mark in plot.heights]
     ends = [{"y": at} for mark in plot.heights for at in dict.fromkeys((mark.begin, mark.end)) if at <= plot.top]
     if not ends:

@@ -12,11 +12,11 @@ FRAME: Final = "#c4c9d0"
 GRID: Final = "#e8eaed"
 # as on the pages of the report
 VERDICTS: Final = {
-    "reproduced": "#0b6b50",
-    "near": "#8a5a00",
-    "undecided": "#6a3d9a",
-    "not reproduced": "#b3261e",
-    "not testable": "#5b626c",
+    "holds": "#0b6b50",
+    "nearly": "#8a5a00",
+    "open": "#6a3d9a",
+    "does not hold": "#b3261e",
+    "cannot be tested": "#5b626c",
 }
 DARK: Final = {
     GROUND: "#14171b",
@@ -24,11 +24,11 @@ DARK: Final = {
     SOFT: "#a4abb4",
     FRAME: "#4a515a",
     GRID: "#262b30",
-    VERDICTS["reproduced"]: "#55c9a2",
-    VERDICTS["near"]: "#e0ab4a",
-    VERDICTS["undecided"]: "#c4a1ec",
-    VERDICTS["not reproduced"]: "#ff8a80",
-    VERDICTS["not testable"]: "#a4abb5",
+    VERDICTS["holds"]: "#55c9a2",
+    VERDICTS["nearly"]: "#e0ab4a",
+    VERDICTS["open"]: "#c4a1ec",
+    VERDICTS["does not hold"]: "#ff8a80",
+    VERDICTS["cannot be tested"]: "#a4abb5",
 }
 
 # Pixels of a whole figure: on a page, and on a phone. Text keeps its size, so nothing is ever scaled down.

@@ -14,10 +14,11 @@ import numpy as np
 from analysis.judge import rules
 from analysis.judge.expected import Expected
 from analysis.judge.findings import verdicts_of_findings
-from analysis.judge.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, ORDER, Judgement, Verdict
+from analysis.judge.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, ORDER, Judgement
+from analysis.judge.verdict import Verdict
 
 CLAIMS: Final = 1000  # synthetic claims per row
-JUDGED: Final = (Verdict.REPRODUCED, Verdict.NEAR, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED)
+JUDGED: Final = (Verdict.HOLDS, Verdict.NEARLY, Verdict.OPEN, Verdict.FAILS)
 
 Draw = Callable[[np.random.Generator, int], list[float]]  # (generator, count) -> one number per seed
 
@@ -70,7 +71,7 @@ def _modes(fraction: float) -> Draw:
 def cases() -> Iterator[Case]:
     """Yield the rows of the table. True is on the paper's value, near between the bounds, false far outside."""
     index = Expected("0.65", "1", "jain")  # reproduced within 0.035, near within 0.085
-    means = (("true", 0.65), ("just reproduced", 0.685), ("near", 0.71), ("just near", 0.735), ("false", 0.80))
+    means = (("true", 0.65), ("just holds", 0.685), ("nearly", 0.71), ("just nearly", 0.735), ("false", 0.80))
     for truth, mean in means:
         yield Case("mean, deviation 0.02", truth, index, _normal(mean, 0.02))
     for truth, mean in means:
@@ -91,7 +92,7 @@ def cases() -> Iterator[Case]:
     for truth, mean in (("true", 6.0), ("false", 8.0)):
         yield Case("mean, skewed", truth, time, _skewed(mean, 0.1))
     losses = Expected("4.1e-4", "fraction", "loss_rate")  # reproduced within a factor of 1.5, near of 2
-    for truth, rate in (("true", 4.1e-4), ("near", 4.15e-4 * 3**0.5), ("false", 1.4e-4), ("no losses", 0.0)):
+    for truth, rate in (("true", 4.1e-4), ("nearly", 4.15e-4 * 3**0.5), ("false", 1.4e-4), ("no losses", 0.0)):
         yield Case("rate of losses", truth, losses, _losses(rate))
     for runs in (10, 100):
         std = Expected("0.12", "1", "jain", statistic="std", runs=runs)
@@ -99,14 +100,14 @@ def cases() -> Iterator[Case]:
             yield Case(f"deviation, {runs} runs of the paper", truth, std, _normal(0.6, deviation))
     for truth, fraction in (
         ("true", 1.0),
-        ("just reproduced", 0.8),
-        ("near", 0.65),
-        ("just near", 0.5),
+        ("just holds", 0.8),
+        ("nearly", 0.65),
+        ("just nearly", 0.5),
         ("false", 0.1),
     ):
         yield Case("predicate", truth, None, _holds(fraction))
     mode = Expected("142", "s", "completion", statistic="fraction-in-mode")
-    for truth, fraction in (("true", 0.95), ("near", 0.65), ("false", 0.1)):
+    for truth, fraction in (("true", 0.95), ("nearly", 0.65), ("false", 0.1)):
         yield Case("one of two modes", truth, mode, _modes(fraction))
 
 

@@ -10,21 +10,22 @@ from typing import Any, Final
 
 from analysis.judge.false_discoveries import largest_believed
 from analysis.judge.intervals import NORMAL95
-from analysis.judge.rules import ORDER, Verdict
+from analysis.judge.rules import ORDER
 from analysis.judge.tolerances import tolerances
+from analysis.judge.verdict import Verdict
 
 FALSE_DISCOVERIES: Final = 0.05  # part of the claims that count against findings and are true
 JUDGED: Final = ("measured_interval", "zones", "chance")  # what is used of claims beside their verdicts
-WANTED: Final = "seeds_wanted"  # how many seeds an undecided claim should have; 0: no seeds are expected to decide it
+WANTED: Final = "seeds_wanted"  # how many seeds an open claim should have; 0: no seeds are expected to decide it
 FEWEST: Final = 4  # numbers that are judged together
 
 
 def verdicts_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, Verdict]:
     """Return the verdict of each finding of a study, from the entries of its claims in verdicts.json.
 
-    A finding stands only if all its claims do, so the worst of them decides, once those count as undecided that are
+    A finding stands only if all its claims do, so the worst of them decides, once those count as open that are
     outside of their distances by a chance that so many claims make likely. Numbers of one kind (`families`) count as
-    one claim. Claims that are not testable count only where no other claim does. A claim without a `finding` is a
+    one claim. Claims that cannot be tested count only where no other claim does. A claim without a `finding` is a
     finding by itself. A claim that the paper repeats elsewhere (`same_as`) counts once.
     """
     by_finding: dict[str, list[Mapping[str, Any]]] = {}
@@ -46,12 +47,12 @@ def unprinted(claim: Mapping[str, Any]) -> str:
 
 
 def _verdict(claims: Sequence[Mapping[str, Any]]) -> Verdict:
-    testable = [claim for claim in claims if Verdict(claim["verdict"]) != Verdict.NOT_TESTABLE]
+    testable = [claim for claim in claims if Verdict(claim["verdict"]) != Verdict.UNTESTABLE]
     if not testable:
-        return Verdict.NOT_TESTABLE
+        return Verdict.UNTESTABLE
     outcomes: dict[str, Verdict] = dict(zip((claim["id"] for claim in testable), _after_chance(testable), strict=True))
-    if Verdict.NOT_REPRODUCED in outcomes.values():
-        return Verdict.NOT_REPRODUCED
+    if Verdict.FAILS in outcomes.values():
+        return Verdict.FAILS
     for family in families(testable):
         outcomes |= dict.fromkeys((claim["id"] for claim in family), _of_family(family))
     return max(outcomes.values(), key=ORDER.index)
@@ -59,21 +60,21 @@ def _verdict(claims: Sequence[Mapping[str, Any]]) -> Verdict:
 
 def _of_family(family: Sequence[Mapping[str, Any]]) -> Verdict:
     """Judge numbers of one kind; those that a setting decides which the paper does not print leave it open at best."""
-    settled = [claim for claim in family if claim["verdict"] != Verdict.NOT_REPRODUCED or not unprinted(claim)]
-    verdict = together(settled) if settled else Verdict.UNDECIDED
-    return verdict if len(settled) == len(family) else max(verdict, Verdict.UNDECIDED, key=ORDER.index)
+    settled = [claim for claim in family if claim["verdict"] != Verdict.FAILS or not unprinted(claim)]
+    verdict = together(settled) if settled else Verdict.OPEN
+    return verdict if len(settled) == len(family) else max(verdict, Verdict.OPEN, key=ORDER.index)
 
 
 def _after_chance(claims: Sequence[Mapping[str, Any]]) -> list[Verdict]:
-    """Return the claims' verdicts, where one that is not reproduced may be undecided among so many.
+    """Return the claims' verdicts, where one that does not hold may be open among so many.
 
     One without a chance, such as a KUnit case, does not depend on seeds. Nor does one count against the paper that a
     run made hold by a setting which the paper does not print.
     """
     most = largest_believed([claim.get("chance") or 0.0 for claim in claims], FALSE_DISCOVERIES)
     return [
-        Verdict.UNDECIDED
-        if claim["verdict"] == Verdict.NOT_REPRODUCED and ((claim.get("chance") or 0.0) > most or unprinted(claim))
+        Verdict.OPEN
+        if claim["verdict"] == Verdict.FAILS and ((claim.get("chance") or 0.0) > most or unprinted(claim))
         else Verdict(claim["verdict"])
         for claim in claims
     ]
@@ -92,20 +93,20 @@ def families(claims: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]
 def together(family: Sequence[Mapping[str, Any]]) -> Verdict:
     """Judge numbers of one kind as one: each counts by how far it is from the paper's, on either side.
 
-    They are reproduced if their mean distance, without its sign, is within the smaller one, and none of them lies
-    outside of that by more than chance makes likely among so many; near likewise by the larger distance.
+    They hold if their mean distance, without its sign, is within the smaller one, and none of them lies
+    outside of that by more than chance makes likely among so many; nearly likewise by the larger distance.
     """
     places = [_place(claim) for claim in family]
     centre = math.fsum(abs(place) for place, _, _ in places) / len(places)
     half = NORMAL95 * math.sqrt(math.fsum(error**2 for _, error, _ in places)) / len(places)
     larger = math.fsum(near for _, _, near in places) / len(places)
     if centre - half >= larger:
-        return Verdict.NOT_REPRODUCED
+        return Verdict.FAILS
     if centre + half > larger:
-        return Verdict.UNDECIDED
+        return Verdict.OPEN
     chances = [_chance_outside(abs(place), error) for place, error, _ in places]
     some_outside = largest_believed(chances, FALSE_DISCOVERIES) >= min(chances)
-    return Verdict.NEAR if some_outside or centre + half > 1 else Verdict.REPRODUCED
+    return Verdict.NEARLY if some_outside or centre + half > 1 else Verdict.HOLDS
 
 
 def distance(claim: Mapping[str, Any]) -> float:

@@ -8,7 +8,8 @@ from analysis.claims.registry import DASH, Claim
 from analysis.claims.syntax import is_about_means
 from analysis.judge import rules
 from analysis.judge.expected import STATISTICS, Expected
-from analysis.judge.rules import Judgement, Verdict
+from analysis.judge.rules import Judgement
+from analysis.judge.verdict import Verdict
 
 
 def judge(

@@ -4,7 +4,6 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from statistics import fmean
 from typing import Final
 
@@ -12,6 +11,7 @@ from analysis.judge import chances, intervals
 from analysis.judge.expected import Expected, ScanReading
 from analysis.judge.intervals import Interval
 from analysis.judge.tolerances import NumberRule, Zones, tolerances
+from analysis.judge.verdict import Verdict
 from analysis.units import unit_of
 from common.counts import plural
 
@@ -27,24 +27,10 @@ LOOKS: Final = (FIRST, 10, BOUND, BOUND_OF_FRACTIONS)
 EPSILON: Final = 1e-5
 
 
-class Verdict(StrEnum):
-    """The verdicts, from best to worst.
-
-    Near: within the larger distance, and not shown to be within the smaller one. Undecided: more seeds may decide, or
-    nothing is shown.
-    """
-
-    REPRODUCED = "reproduced"
-    NEAR = "near"
-    UNDECIDED = "undecided"
-    NOT_REPRODUCED = "not reproduced"
-    NOT_TESTABLE = "not testable"
-
-
 ORDER: Final = tuple(Verdict)
 
 # what an interval within the larger distance that crosses the smaller one leaves possible
-HOLDS: Final = (Verdict.REPRODUCED, Verdict.NEAR)
+HOLDS: Final = (Verdict.HOLDS, Verdict.NEARLY)
 WITHIN_THE_LARGER: Final = (
     "that is within the larger distance; whether within the smaller one, {} seeds like these do not tell"
 )
@@ -86,7 +72,7 @@ class _Possible:
 
     @property
     def verdict(self) -> Verdict:
-        return self.best if self.best == self.worst else Verdict.UNDECIDED
+        return self.best if self.best == self.worst else Verdict.OPEN
 
 
 def _all_of(*parts: _Possible) -> _Possible:
@@ -112,8 +98,8 @@ def _either(*parts: _Possible) -> _Possible:
 
 def _at_best_near(part: _Possible) -> _Possible:
     """Turn a condition into one for near, which holds only where it is fully met."""
-    met = {Verdict.REPRODUCED: Verdict.NEAR}
-    return _Possible(met.get(part.best, Verdict.NOT_REPRODUCED), met.get(part.worst, Verdict.NOT_REPRODUCED))
+    met = {Verdict.HOLDS: Verdict.NEARLY}
+    return _Possible(met.get(part.best, Verdict.FAILS), met.get(part.worst, Verdict.FAILS))
 
 
 def _compare(interval: Interval, zones: Zones) -> _Possible:
@@ -125,10 +111,10 @@ def _compare(interval: Interval, zones: Zones) -> _Possible:
     def apart(zone: Interval) -> bool:
         return not (_at_most(zone[0], interval[1]) and _at_most(interval[0], zone[1]))
 
-    steps = ((Verdict.REPRODUCED, zones.reproduced), (Verdict.NEAR, zones.near))
+    steps = ((Verdict.HOLDS, zones.reproduced), (Verdict.NEARLY, zones.near))
     return _Possible(
-        best=next((verdict for verdict, zone in steps if not apart(zone)), Verdict.NOT_REPRODUCED),
-        worst=next((verdict for verdict, zone in steps if inside(zone)), Verdict.NOT_REPRODUCED),
+        best=next((verdict for verdict, zone in steps if not apart(zone)), Verdict.FAILS),
+        worst=next((verdict for verdict, zone in steps if inside(zone)), Verdict.FAILS),
     )
 
 
@@ -150,7 +136,7 @@ def judge_number(expected: Expected, values: Mapping[int, float], of_means: bool
         zones = tolerances().zones(expected, expected.readings()[0])
         rule = tolerances().rule(expected)
         why = "a standard deviation needs two seeds"
-        return Judgement(Verdict.UNDECIDED, why, rule.name, rule.reason, seeds_wanted=FIRST, zones=zones)
+        return Judgement(Verdict.OPEN, why, rule.name, rule.reason, seeds_wanted=FIRST, zones=zones)
     return _looking_ahead(
         judge(expected, numbers), len(numbers), bound, lambda seeds: judge(expected, _repeated(numbers, seeds))
     )
@@ -175,7 +161,7 @@ def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SE
         parts = [_all_of(part, by_seed) for part in parts]
         why += f"; it did not happen in {never} of {plural(len(numbers), 'seed')}"
     if len({part.verdict for part in parts}) > 1:
-        listed = ", ".join(f"as {reading} it is {part.verdict}" for reading, part in zip(readings, parts, strict=True))
+        listed = ", ".join(f"as {reading}: {part.verdict}" for reading, part in zip(readings, parts, strict=True))
         why += f"; the scan is hard to read: {listed}"
     text = _text(expected, rule, zones[0])
     judgement = _judgement(_any_of(parts), why, text, rule.reason, interval, len(numbers), alone)
@@ -191,8 +177,8 @@ def _judge_mode(expected: Expected, numbers: list[float], alone: str = ONE_SEED)
     most, half = (f"{zone[0]:.0%}" for zone in (tolerances().predicates.reproduced, tolerances().predicates.near))
     small, large = (f"from {_span(zone)}{_unit(expected)}" for zone in (zones.reproduced, zones.near))
     text = (
-        f"one of several kinds of outcomes: reproduced when {most} of the seeds or more have a number {small}, "
-        f"near when {half} or more have, or {most} or more have one {large}"
+        f"one of several kinds of outcomes: holds when {most} of the seeds or more have a number {small}, "
+        f"nearly when {half} or more have, or {most} or more have one {large}"
     )
     why = f"the number is {small} in {_of_seeds(inside, len(numbers))}, {large} in {around}"
     interval = intervals.fraction(inside, len(numbers))
@@ -241,7 +227,7 @@ def _text(expected: Expected, rule: NumberRule, zones: Zones) -> str:
     unit = _unit(expected)
     least = 0.0 if zones.is_ratio else -math.inf  # what differs by factors is never below zero
     small, large = (_span((max(least, zone[0]), zone[1])) for zone in (zones.reproduced, zones.near))
-    return f"{rule.name}{hedged}: reproduced from {small}{unit}, near from {large}{unit}"
+    return f"{rule.name}{hedged}: holds from {small}{unit}, nearly from {large}{unit}"
 
 
 def _span(interval: Interval) -> str:
@@ -263,7 +249,7 @@ def _judgement(
     """Make the verdict. A single value decides by itself; `alone` says why it has no interval."""
     if seeds == 1:
         return Judgement(possible.verdict, f"{why}; {alone}", rule, reason)
-    between = (possible.best, possible.worst) if possible.verdict == Verdict.UNDECIDED else None
+    between = (possible.best, possible.worst) if possible.verdict == Verdict.OPEN else None
     return Judgement(possible.verdict, why, rule, reason, interval, between=between)
 
 
@@ -271,7 +257,7 @@ def _looking_ahead(judgement: Judgement, seeds: int, bound: int, judge: Callable
     """Add how many seeds are wanted: at the first look at which seeds like those measured would decide.
 
     `judge` gives the verdict of so many seeds like those measured. One seed says nothing about others: it asks for
-    FIRST. Where no look would tell reproduced from near, both of which are within the larger distance, near is shown.
+    FIRST. Where no look would tell holds from nearly, both of which are within the larger distance, nearly is shown.
     """
     if seeds == 1:
         return replace(judgement, seeds_wanted=FIRST)
@@ -279,14 +265,14 @@ def _looking_ahead(judgement: Judgement, seeds: int, bound: int, judge: Callable
         return judgement
     looks = {look: judge(look) for look in LOOKS if seeds < look <= bound}
     if judgement.between == HOLDS:
-        wanted = next((look for look, then in looks.items() if then.verdict == Verdict.REPRODUCED), 0)
+        wanted = next((look for look, then in looks.items() if then.verdict == Verdict.HOLDS), 0)
         if not wanted:
-            return replace(judgement, verdict=Verdict.NEAR, why=f"{judgement.why}; {WITHIN_THE_LARGER.format(bound)}")
+            return replace(judgement, verdict=Verdict.NEARLY, why=f"{judgement.why}; {WITHIN_THE_LARGER.format(bound)}")
     else:
         decided = [look for look, then in looks.items() if not then.between]
         near = [look for look, then in looks.items() if then.between == HOLDS]
         wanted = next(iter(decided + near), 0)
-    why = f"{judgement.why}; undecided between {' and '.join(judgement.between)}"
+    why = f"{judgement.why}; open between {' and '.join(judgement.between)}"
     if looks and not wanted:
         why += f"; {bound} seeds like these would leave it so"
     return replace(judgement, why=why, seeds_wanted=wanted)
@@ -315,8 +301,8 @@ def judge_predicate(held: int, seeds: int, of_means: bool = False) -> Judgement:
 def _judge_fraction(held: int, seeds: int, alone: str = ONE_SEED) -> Judgement:
     zones = tolerances().predicates
     text = (
-        f"predicate: reproduced when it holds in {zones.reproduced[0]:.0%} of the seeds or more, "
-        f"near in {zones.near[0]:.0%} or more"
+        f"predicate: holds when it is true in {zones.reproduced[0]:.0%} of the seeds or more, "
+        f"nearly in {zones.near[0]:.0%} or more"
     )
     why = f"it holds in {_of_seeds(held, seeds)}" if seeds > 1 else "it holds" if held else "it does not hold"
     interval = intervals.fraction(held, seeds)
@@ -340,8 +326,8 @@ def judge_case(name: str, outcome: str | None) -> Judgement:
     """Judge by the outcome of a KUnit case: passed, failed, or skipped (None: there is no such case)."""
     if outcome not in ("passed", "failed"):
         return not_testable(f"the KUnit case {name} was {outcome}" if outcome else f"there is no KUnit case {name}")
-    verdict = Verdict.REPRODUCED if outcome == "passed" else Verdict.NOT_REPRODUCED
-    text = "module test: reproduced when the KUnit case of the claim's name passes"
+    verdict = Verdict.HOLDS if outcome == "passed" else Verdict.FAILS
+    text = "module test: holds when the KUnit case of the claim's name passes"
     reason = (
         "The case feeds the module's own code, built for the debug kernel, and compares exactly: nothing is random."
     )
@@ -350,4 +336,4 @@ def judge_case(name: str, outcome: str | None) -> Judgement:
 
 def not_testable(why: str) -> Judgement:
     """Make the verdict of a claim that cannot be measured."""
-    return Judgement(Verdict.NOT_TESTABLE, why, "", "")
+    return Judgement(Verdict.UNTESTABLE, why, "", "")

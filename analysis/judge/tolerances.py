@@ -1,4 +1,4 @@
-"""tolerances.yaml, applied to one expected value: the zones around it that count as reproduced and as near."""
+"""tolerances.yaml, applied to one expected value: the zones around it that count as holding and as nearly."""
 
 import math
 import re

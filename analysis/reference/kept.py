@@ -13,7 +13,7 @@ from analysis.digits import nine_digits
 from analysis.experiment_files import KUNIT_CASE, NOT_RUN, NOT_TESTED
 from analysis.figures.in_reference import numbers_of
 from analysis.judge.findings import JUDGED, WANTED
-from analysis.judge.rules import Verdict
+from analysis.judge.verdict import Verdict
 from analysis.report.results import ExperimentResult
 
 _ROWS: Final = ("also_measured", "claims", "figure", "made_from", "versions")  # each of their entries has a line
@@ -41,7 +41,7 @@ def check(claim: Mapping[str, Any], words: Mapping[str, str]) -> str:
     if claim.get("same_as"):
         return f"as {claim['same_as']}"
     if reason not in (NOT_RUN, NOT_TESTED):
-        return f"not testable: {reason}"
+        return f"cannot be tested: {reason}"
     if claim.get("kunit"):
         return KUNIT_CASE
     text = claim.get("holds") or claim.get("measure") or "None"
@@ -85,9 +85,9 @@ def kept_of(experiment: ExperimentResult) -> dict[str, Any]:
 
 
 def judged_of(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what findings need of a claim beside its verdict, and the seeds that it wants while it is undecided."""
+    """Return what findings need of a claim beside its verdict, and the seeds that it wants while it is open."""
     judged = {name: nine_digits(claim[name]) for name in JUDGED if claim.get(name) is not None}
-    if claim["verdict"] == Verdict.UNDECIDED:
+    if claim["verdict"] == Verdict.OPEN:
         judged[WANTED] = claim[WANTED]
     return judged
 

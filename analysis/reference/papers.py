@@ -8,7 +8,8 @@ from typing import Any, Final
 from analysis.claims import registry
 from analysis.claims.registry import Claim
 from analysis.files import replace_between
-from analysis.judge.rules import Verdict, judge_case
+from analysis.judge.rules import judge_case
+from analysis.judge.verdict import Verdict
 from analysis.report.beside import Beside, reference_set
 from analysis.report.cards import not_judged
 from analysis.report.formats import NARROW, sentence
@@ -19,12 +20,12 @@ from common.counts import plural
 START, END = "<!-- papers: written by python -m analysis papers -->", "<!-- end of papers -->"
 # verdicts in the order of the tables, and what the tables call them
 SHOWN: Final = {
-    Verdict.REPRODUCED: "holds",
-    Verdict.NEAR: "nearly",
-    Verdict.NOT_REPRODUCED: "does not hold",
-    Verdict.UNDECIDED: "open",
+    Verdict.HOLDS: "holds",
+    Verdict.NEARLY: "nearly",
+    Verdict.FAILS: "does not hold",
+    Verdict.OPEN: "open",
     **dict.fromkeys(LOOKS.values(), "open"),
-    Verdict.NOT_TESTABLE: "not testable",
+    Verdict.UNTESTABLE: "cannot be tested",
 }
 
 
@@ -82,7 +83,7 @@ def _entry(claim: Claim, full: Beside) -> dict[str, Any]:
         why = claim.not_testable.get("why") or claim.not_testable["reason"]
         return {**entry, "measured": None, "held": None, "why": not_judged({**entry, "why": why})}
     if claim.kunit:
-        outcome = "passed" if entry["verdict"] == Verdict.REPRODUCED else "failed"
+        outcome = "passed" if entry["verdict"] == Verdict.HOLDS else "failed"
         entry["why"] = judge_case(claim.id, outcome).why
     return entry
 

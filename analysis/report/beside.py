@@ -10,8 +10,9 @@ from analysis.documents import read_json
 from analysis.errors import BadInputError
 from analysis.experiment_files import KUNIT_CASE, VERDICTS
 from analysis.judge.findings import JUDGED, WANTED
-from analysis.judge.rules import HOLDS, Verdict
+from analysis.judge.rules import HOLDS
 from analysis.judge.spread import spread
+from analysis.judge.verdict import Verdict
 from analysis.reference import files
 from analysis.report.formats import result_text
 from analysis.report.results import is_look, is_look_there, state_of
@@ -58,7 +59,7 @@ def _agreement(claim: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, 
     same_numbers = bool(both) and all(here[seed] == other[seed] for seed in both)
     if claim.get("is_look"):
         opposite = {claim["verdict"] in HOLDS, there["verdict"] in HOLDS} == {True, False}
-        contradicts = opposite and Verdict.NOT_REPRODUCED in (claim["verdict"], there["verdict"])
+        contradicts = opposite and Verdict.FAILS in (claim["verdict"], there["verdict"])
         return {"agrees": not contradicts, "same_numbers": same_numbers, "same_seeds": False}
     agrees = claim["verdict"] == there["verdict"]
     return {"agrees": agrees, "same_numbers": same_numbers, "same_seeds": here.keys() == other.keys()}
@@ -95,7 +96,7 @@ def _tested(claim: Mapping[str, Any]) -> dict[str, str]:
     """Say what the module's unit test of a claim came to; nothing of others."""
     if claim["check"] != KUNIT_CASE:
         return {}
-    outcome = {Verdict.REPRODUCED: "passed", Verdict.NOT_REPRODUCED: "failed"}.get(claim["verdict"], "was not run")
+    outcome = {Verdict.HOLDS: "passed", Verdict.FAILS: "failed"}.get(claim["verdict"], "was not run")
     return {"tested": f"the module's unit test {outcome}"}
 
 

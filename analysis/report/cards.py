@@ -10,8 +10,8 @@ from analysis.claims.registry import NOT_KEPT
 from analysis.experiment_files import NOT_RUN
 from analysis.judge import intervals
 from analysis.judge.findings import JUDGED
-from analysis.judge.rules import Verdict
 from analysis.judge.tolerances import tolerances
+from analysis.judge.verdict import Verdict
 from analysis.report.beside import REFERENCE, Beside
 from analysis.report.evidence import Evidence, Source
 from analysis.report.formats import (
@@ -42,11 +42,11 @@ CHOSEN: Final = {
 KINDS: Final = ("reproduced", "near")  # of zones
 # what a reader looks for first stands first
 ORDER: Final = (
-    Verdict.NOT_REPRODUCED,
-    Verdict.UNDECIDED,
-    Verdict.NEAR,
-    Verdict.REPRODUCED,
-    Verdict.NOT_TESTABLE,
+    Verdict.FAILS,
+    Verdict.OPEN,
+    Verdict.NEARLY,
+    Verdict.HOLDS,
+    Verdict.UNTESTABLE,
 )
 
 
@@ -57,7 +57,7 @@ def how_known(cause: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class ClaimCause:
-    """Why a claim is not reproduced. `home` is the card on the page that has it already."""
+    """Why a claim does not hold. `home` is the card on the page that has it already."""
 
     first: str
     rest: str
@@ -117,7 +117,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         why_not=why_not,
         strip=Markup() if why_not and claim.get("held") else _strip(claim),
         strip_there=_strip(known) if known is not claim and not strip(claim) else Markup(),
-        cause=None if known["verdict"] == Verdict.REPRODUCED else _cause(claim, first_cards),
+        cause=None if known["verdict"] == Verdict.HOLDS else _cause(claim, first_cards),
         beside=[entry for machine in others if (entry := machine.entry(claim))],
         by_reading=[
             {"title": other["title"], "state": state_of({**claim, **other}), "text": result_text({**claim, **other})}
@@ -145,7 +145,7 @@ def _chosen(ours: Sequence[str]) -> str:
 def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:
     """Say in words what decides a claim: its 95 % interval, maybe the reference set's, and where it has to lie."""
     held, zones, interval = claim.get("held"), claim.get("zones"), claim.get("measured_interval")
-    if claim.get("kunit") or claim["verdict"] == Verdict.NOT_TESTABLE or not (held or zones):
+    if claim.get("kunit") or claim["verdict"] == Verdict.UNTESTABLE or not (held or zones):
         return ""
     if claim.get("statistic") == "fraction-in-mode":
         return sentence(claim["rule"].partition(": ")[2])
@@ -157,18 +157,18 @@ def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:
     assert zones is not None  # noqa: S101 (as above)
     places = [_place(zone(zones, kind), unit) for kind in KINDS]
     if not interval:
-        return f"With more seeds, reproduced needs the whole 95 % interval{of_what} {places[0]}, near {places[1]}."
+        return f"With more seeds, it holds if the whole 95 % interval{of_what} is {places[0]}, nearly if {places[1]}."
     where = " in the reference set" if is_elsewhere else ""
     interval_text = f"95 % interval{of_what}{where}: {_known(interval, unit, bool(held))}."
     more = " As many seeds as the rules allow would not show more." if "do not tell" in claim.get("why", "") else ""
     if zone(zones, "near") != zones["near"]:
         more += " The paper's value is next to zero, so an absolute tolerance decides."
-    as_printed, others = "Reproduced", [printed_digits({"paper": other}) for other in claim.get("alternatives", [])]
+    as_printed, others = "It", [printed_digits({"paper": other}) for other in claim.get("alternatives", [])]
     if others:
-        as_printed = f"Read as {printed_digits(claim)}, reproduced"
+        as_printed = f"Read as {printed_digits(claim)}, it"
         told = by_scan(claim) or f"the scan may say {' or '.join(others)}, too, with the same verdict"
         more += f" {sentence(told)}"
-    return f"{interval_text} {as_printed} needs all of it {places[0]}, near {places[1]}.{more}"
+    return f"{interval_text} {as_printed} holds if all of that is {places[0]}, nearly if {places[1]}.{more}"
 
 
 def _strip(claim: Mapping[str, Any]) -> Markup:

@@ -1,4 +1,4 @@
-"""Why claims are not reproduced, or nearly: each cause once, by what is known of it and by what varied it."""
+"""Why claims do not hold, or nearly: each cause once, by what is known of it and by what varied it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.judge.rules import Verdict
+from analysis.judge.verdict import Verdict
 from analysis.report.beside import Beside
 from analysis.report.cards import UNKEPT, how_known, name_of, page_of
 from analysis.report.overview import label_of
@@ -41,7 +41,7 @@ Entry = tuple[ExperimentResult, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Failing:
-    """A claim that is not reproduced, or nearly."""
+    """A claim that does not hold, or nearly."""
 
     sentence: str
     place: str  # figure and claim
@@ -84,20 +84,20 @@ def table(
             for claim in experiment.counted
             if _state(claim, reference) == state
         ]
-        for state in (Verdict.NOT_REPRODUCED, Verdict.NEAR)
+        for state in (Verdict.FAILS, Verdict.NEARLY)
     }
-    failing = [(experiment, claim) for experiment, claim in of_state[Verdict.NOT_REPRODUCED] if claim.get("cause")]
+    failing = [(experiment, claim) for experiment, claim in of_state[Verdict.FAILS] if claim.get("cause")]
     if not failing:
         return None
-    near = [(experiment, claim) for experiment, claim in of_state[Verdict.NEAR] if claim.get("cause")]
+    near = [(experiment, claim) for experiment, claim in of_state[Verdict.NEARLY] if claim.get("cause")]
     amounts = {kind: len(entries) for kind, entries in _by_kind(failing).items()}
     return {
-        "title": f"Why {plural(len(failing), 'claim')} {'is' if len(failing) == 1 else 'are'} not reproduced",
+        "title": f"Why {plural(len(failing), 'claim')} {'does' if len(failing) == 1 else 'do'} not hold",
         "kinds": _kinds(failing, experiments, values),
         "said": f"Their cause is {_listed(amounts)}. {_judged_by(failing)}",
         "near": _kinds(near, experiments, values),
         "with_cause": len(near),
-        "near_claims": len(of_state[Verdict.NEAR]),
+        "near_claims": len(of_state[Verdict.NEARLY]),
     }
 
 

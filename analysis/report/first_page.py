@@ -8,7 +8,7 @@ from typing import Any, Final
 from analysis.figures import in_reference
 from analysis.figures.in_reference import Range, ranges
 from analysis.judge.findings import WANTED
-from analysis.judge.rules import Verdict
+from analysis.judge.verdict import Verdict
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import number
@@ -129,15 +129,15 @@ def unit_tests(experiments: Iterable[ExperimentResult]) -> str:
     verdicts = {claim["verdict"] for one in experiments for claim in one.counted if claim.get("kunit")}
     if not verdicts:
         return ""
-    return "not run" if verdicts == {Verdict.NOT_TESTABLE} else "run"
+    return "not run" if verdicts == {Verdict.UNTESTABLE} else "run"
 
 
 def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, PaperFinding]]]]:
     """Give findings that hold, that do not and that are open by the reference set: some of each, of several studies."""
     kinds = (
-        ("Holds", Verdict.REPRODUCED, "right"),
-        ("Does not hold", Verdict.NOT_REPRODUCED, "wrong"),
-        ("Open", Verdict.UNDECIDED, "open"),
+        ("Holds", Verdict.HOLDS, "right"),
+        ("Does not hold", Verdict.FAILS, "wrong"),
+        ("Open", Verdict.OPEN, "open"),
     )
     return [(head, _from_several(views, state, concluded)) for head, state, concluded in kinds]
 
@@ -162,23 +162,23 @@ def _telling(finding: PaperFinding, named: Sequence[str]) -> tuple[int, int]:
 
 
 def undecided(experiments: Sequence[ExperimentResult], reference: Beside | None) -> tuple[int, int]:
-    """Count claims undecided in the reference set: those that want more seeds, and those that none would decide."""
+    """Count claims that are open in the reference set: those that want more seeds, and those that none would decide."""
     known = [
         (reference.claims.get(claim["id"]) if reference else None) or claim
         for experiment in experiments
         for claim in experiment.counted
     ]
-    wanted = [claim[WANTED] for claim in known if state_of(claim) == Verdict.UNDECIDED]
+    wanted = [claim[WANTED] for claim in known if state_of(claim) == Verdict.OPEN]
     return sum(map(bool, wanted)), wanted.count(0)
 
 
 def undecided_text(experiments: Sequence[ExperimentResult], reference: Beside | None, is_quick: bool) -> str:
-    """Say how many claims are undecided, and why; nothing where none is."""
+    """Say how many claims are open, and why; nothing where none is."""
     wanting, staying = undecided(experiments, reference)
     if not wanting + staying:
         return ""
     of_set = " in the reference set" if is_quick else ""
-    amount = f"{plural(wanting + staying, 'claim')} {'is' if wanting + staying == 1 else 'are'} undecided{of_set}"
+    amount = f"{plural(wanting + staying, 'claim')} {'is' if wanting + staying == 1 else 'are'} open{of_set}"
     return f"{amount}: {wanting} for lack of seeds, {staying} whatever seeds the rules allow."
 
 

@@ -165,7 +165,7 @@ def result_text(claim: Mapping[str, Any]) -> str:
 
 
 def reading_verdicts(claims: Iterable[Mapping[str, Any]], title: str) -> str:
-    """Count the verdicts that another reading of the text gives, such as `3 reproduced, 1 undecided`."""
+    """Count the verdicts that another reading of the text gives, such as `3 holds, 1 open`."""
     verdicts = (
         other["verdict"] for claim in claims for other in claim.get("by_reading", []) if other["title"] == title
     )

@@ -11,8 +11,9 @@ from markupsafe import Markup
 
 from analysis.judge import intervals
 from analysis.judge.findings import JUDGED, distance, unprinted
-from analysis.judge.rules import HOLDS, Verdict, judge_predicate
+from analysis.judge.rules import HOLDS, judge_predicate
 from analysis.judge.tolerances import tolerances
+from analysis.judge.verdict import Verdict
 from analysis.provenance import distinct
 from analysis.report.beside import Beside
 from analysis.report.cards import ORDER, name_of, not_judged, page_of
@@ -36,7 +37,7 @@ from analysis.report.strip import strip
 from common.counts import plural
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one
-NOT_JUDGED: Final = (str(Verdict.NOT_TESTABLE), NOT_HERE)
+NOT_JUDGED: Final = (str(Verdict.UNTESTABLE), NOT_HERE)
 # what failed stands first, a look behind the verdict that it resembles
 FIRST: Final = [*(state for verdict in ORDER for state in (str(verdict), LOOKS.get(verdict)) if state), NOT_HERE]
 # findings that count apart, by the kinds of study.yaml
@@ -47,7 +48,7 @@ APART: Final = {
 # what the lists of a study's conclusions are about: their heads, and the verdicts of findings; `open` takes the others
 CONCLUSIONS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "right": ("Holds with a real implementation", HOLDS),
-    "wrong": ("Does not hold here", (Verdict.NOT_REPRODUCED,)),
+    "wrong": ("Does not hold here", (Verdict.FAILS,)),
     "open": ("Open", ()),
 }
 
@@ -114,7 +115,7 @@ class StudyView:
     tail: str
     counts: Counter[str]  # of findings that do not count apart, by state
     claims: Counter[str]  # of claims that count, by state
-    why_not: dict[str, Counter[str]]  # claims that are not testable, or not judged here, by the kind of reason
+    why_not: dict[str, Counter[str]]  # claims that cannot be tested, or not judged here, by the kind of reason
     tiles: list[Tile]
     findings: list[PaperFinding]
     outcome: list[Mapping[str, Any]]  # the paper's own sentences that sum it up
@@ -136,7 +137,7 @@ class StudyView:
         about = {name for name, state in states.items() if (state in verdicts if verdicts else state not in decided)}
         if about <= {*self.concluded.get(kind, [])}:
             return text
-        nearly = ", or nearly" if Verdict.NEAR in (states[name] for name in about) and kind == "right" else ""
+        nearly = ", or nearly" if Verdict.NEARLY in (states[name] for name in about) and kind == "right" else ""
         return f"{text}{nearly}: {plural(len(about), 'finding')}, among them"
 
 
@@ -213,7 +214,7 @@ class Standing:
     @classmethod
     def of(cls, states: Mapping[str, int]) -> Self:
         """Count findings by state, "" if absent; all, so that the numbers add up to the findings that there are."""
-        named = (Verdict.REPRODUCED, Verdict.NEAR, Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE)
+        named = (Verdict.HOLDS, Verdict.NEARLY, Verdict.FAILS, Verdict.UNTESTABLE)
         holds, near, fails, untestable = (states.get(state, 0) for state in named)
         absent = states.get("", 0)
         others = sum(states.values()) - holds - near - fails - untestable - absent
@@ -242,7 +243,7 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
     all_of_them = plural(counts.total(), "finding")
     agree, nearly = (counts[LOOKS[outcome]] for outcome in HOLDS)
     looked = sum(counts[look] for look in LOOKS.values())
-    if looked > sum(counts[outcome] for outcome in (*HOLDS, Verdict.NOT_REPRODUCED)):
+    if looked > sum(counts[outcome] for outcome in (*HOLDS, Verdict.FAILS)):
         near_too = f", nearly with {nearly}" if nearly else ""
         headline = f"Of {all_of_them}, one seed agrees with {agree or 'none'}{near_too}, and decides none."
         rest = {state: amount for state, amount in counts.items() if state not in map(LOOKS.get, HOLDS)}
@@ -250,7 +251,7 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
         tail = f"{tail[:1].upper()}{tail[1:]}." if tail else ""
     else:
         headline, tail = f"Of {all_of_them}, {Standing.of(counts)}.", ""
-    differs = any(there[outcome] != counts[outcome] for outcome in (*HOLDS, Verdict.NOT_REPRODUCED))
+    differs = any(there[outcome] != counts[outcome] for outcome in (*HOLDS, Verdict.FAILS))
     if reference and there and differs:
         tail += f" In the {reference.called()}, {Standing.of(there)}."
     return headline, tail.strip()
@@ -308,7 +309,7 @@ def _contradicts(state: str, there: str) -> bool:
         return False
     if state in LOOKS.values():
         held = state in (LOOKS[outcome] for outcome in HOLDS)
-        return there == Verdict.NOT_REPRODUCED if held else there in HOLDS and state == LOOKS[Verdict.NOT_REPRODUCED]
+        return there == Verdict.FAILS if held else there in HOLDS and state == LOOKS[Verdict.FAILS]
     return state != there
 
 
@@ -319,7 +320,7 @@ def _deciding(claims: list[dict[str, Any]], state: str, elsewhere: str = "") -> 
     """
     of_state = [claim for claim in claims if _state_for_findings(claim) == state]
     tested = [claim for claim in claims if state_of(claim) not in NOT_JUDGED]
-    candidates = (tested if state == Verdict.REPRODUCED else of_state) or of_state or claims
+    candidates = (tested if state == Verdict.HOLDS else of_state) or of_state or claims
     same = [claim for claim in candidates if claim["id"] == elsewhere]
     by_distance = sorted(candidates, key=lambda claim: (-distance(claim), not _is_compared(claim)))
     return [*same, *by_distance][0]
@@ -328,7 +329,7 @@ def _deciding(claims: list[dict[str, Any]], state: str, elsewhere: str = "") -> 
 def _state_for_findings(claim: Mapping[str, Any]) -> str:
     """Give the state that counts for the finding of a claim."""
     state = state_of(claim)
-    return str(Verdict.UNDECIDED) if state == Verdict.NOT_REPRODUCED and unprinted(claim) else state
+    return str(Verdict.OPEN) if state == Verdict.FAILS and unprinted(claim) else state
 
 
 def _is_compared(claim: Mapping[str, Any]) -> bool:
@@ -339,7 +340,7 @@ def numbers_of(claim: Mapping[str, Any]) -> str:
     """Give what decides a claim; what this run cannot test has the reason instead."""
     if state_of(claim) == NOT_HERE:
         return not_judged(claim)
-    depends = unprinted(claim) if claim["verdict"] == Verdict.NOT_REPRODUCED else ""
+    depends = unprinted(claim) if claim["verdict"] == Verdict.FAILS else ""
     return measured_of(claim) + (f"; it depends on {depends}, which the paper does not print" if depends else "")
 
 
@@ -364,13 +365,13 @@ def by_ours(claim: Mapping[str, Any]) -> str:
 
 
 def _why_open(verdict: str, held: Mapping[str, bool]) -> str:
-    """Say why a statement is no better than near, or open: how many seeds like these would decide it, if any would."""
-    if verdict == Verdict.NEAR:
+    """Say why a statement holds nearly at best, or is open: how many seeds like these would decide it, if any would."""
+    if verdict == Verdict.NEARLY:
         low, high = intervals.fraction(sum(held.values()), len(held))
         needed = 100 * tolerances().predicates.reproduced[0]
         interval_text = f"95 % interval {100 * low:.0f} to {100 * high:.0f} %"
-        return f"{interval_text}, and reproduced needs {needed:.0f} % or more for all of it"
-    if verdict != Verdict.UNDECIDED:
+        return f"{interval_text}, and it holds if all of that is {needed:.0f} % or more"
+    if verdict != Verdict.OPEN:
         return ""
     wanted = judge_predicate(sum(held.values()), len(held)).seeds_wanted
     return f"it takes {wanted} to decide" if wanted else "more like these would not decide"
@@ -524,15 +525,15 @@ def _span(amounts: list[int]) -> str:
 
 
 STATE_WORDS: Final[dict[str, str]] = {
-    Verdict.REPRODUCED: "the 95 % interval lies within the tolerance of the paper's value",
-    Verdict.NEAR: "within the larger tolerance, and not shown to be within the smaller one",
-    Verdict.UNDECIDED: "the interval crosses a bound, so more seeds may decide; or readings of a scan disagree",
-    Verdict.NOT_REPRODUCED: "outside both tolerances",
-    Verdict.NOT_TESTABLE: "the text lacks the value, or no run here can show it",
-    LOOKS[Verdict.REPRODUCED]: "within the tolerance in one seed, which decides nothing",
-    LOOKS[Verdict.NEAR]: "within the larger tolerance in one seed, which decides nothing",
-    LOOKS[Verdict.UNDECIDED]: "one seed cannot show it",
-    LOOKS[Verdict.NOT_REPRODUCED]: "outside both tolerances in one seed, which decides nothing",
+    Verdict.HOLDS: "the 95 % interval lies within the tolerance of the paper's value",
+    Verdict.NEARLY: "within the larger tolerance, and not shown to be within the smaller one",
+    Verdict.OPEN: "the interval crosses a bound, so more seeds may decide; or readings of a scan disagree",
+    Verdict.FAILS: "outside both tolerances",
+    Verdict.UNTESTABLE: "the text lacks the value, or no run here can show it",
+    LOOKS[Verdict.HOLDS]: "within the tolerance in one seed, which decides nothing",
+    LOOKS[Verdict.NEARLY]: "within the larger tolerance in one seed, which decides nothing",
+    LOOKS[Verdict.OPEN]: "one seed cannot show it",
+    LOOKS[Verdict.FAILS]: "outside both tolerances in one seed, which decides nothing",
     NOT_HERE: "another size, or the module's tests, would test it",
 }
 assert set(STATE_WORDS) == set(STATES)  # noqa: S101

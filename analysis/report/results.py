@@ -11,7 +11,8 @@ from analysis.errors import BadInputError
 from analysis.experiment_files import FORMAT, NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.files import check_folder
 from analysis.judge.findings import decides, verdicts_of_findings
-from analysis.judge.rules import HOLDS, Verdict
+from analysis.judge.rules import HOLDS
+from analysis.judge.verdict import Verdict
 from common import sums
 from scenarios.implementations import used_by
 from scenarios.resolve import QUICK
@@ -19,12 +20,12 @@ from scenarios.resolve import QUICK
 NOT_HERE: Final = "not judged here"  # a state, not a verdict: runs of another size judge it
 # One seed is a look, and no verdict: these say less than what more seeds say with the same numbers.
 LOOKS: Final[dict[str, str]] = {
-    Verdict.REPRODUCED: "agrees in one seed",
-    Verdict.NEAR: "nearly agrees in one seed",
-    Verdict.UNDECIDED: "open in one seed",
-    Verdict.NOT_REPRODUCED: "differs in one seed",
+    Verdict.HOLDS: "agrees in one seed",
+    Verdict.NEARLY: "nearly agrees in one seed",
+    Verdict.OPEN: "open in one seed",
+    Verdict.FAILS: "differs in one seed",
 }
-DECIDED: Final = (Verdict.REPRODUCED, Verdict.NEAR, Verdict.NOT_REPRODUCED)
+DECIDED: Final = (Verdict.HOLDS, Verdict.NEARLY, Verdict.FAILS)
 # what a page tells apart: the verdicts, looks, and what another run of the same programs could test
 STATES: Final = (*Verdict, *LOOKS.values(), NOT_HERE)
 
@@ -98,7 +99,7 @@ def titled(experiment: ExperimentResult, there: Mapping[str, Mapping[str, Any]] 
 def state_of(claim: Mapping[str, Any]) -> str:
     """Give the verdict of a claim's entry, one of LOOKS for a look, or NOT_HERE where only this run cannot test it."""
     reason = (claim.get("not_testable") or {}).get("reason")
-    if claim["verdict"] == Verdict.NOT_TESTABLE:
+    if claim["verdict"] == Verdict.UNTESTABLE:
         return NOT_HERE if reason in (NOT_RUN, NOT_TESTED) else str(claim["verdict"])
     return LOOKS[claim["verdict"]] if claim.get("is_look") else str(claim["verdict"])
 
@@ -190,11 +191,11 @@ def states_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     NOT_HERE stands where a claim that counts waits for other runs, and no other claim counts against the finding.
     """
     claims = list(claims)
-    looks = {finding_of(claim) for claim in claims if claim.get("is_look") and state_of(claim) != Verdict.NOT_TESTABLE}
+    looks = {finding_of(claim) for claim in claims if claim.get("is_look") and state_of(claim) != Verdict.UNTESTABLE}
     for_now = {finding_of(claim) for claim in claims if decides(claim) and state_of(claim) == NOT_HERE}
 
     def state(finding: str, verdict: Verdict) -> str:
-        if finding in for_now and verdict in (*HOLDS, Verdict.NOT_TESTABLE):
+        if finding in for_now and verdict in (*HOLDS, Verdict.UNTESTABLE):
             return NOT_HERE
         return LOOKS[verdict] if finding in looks and verdict in LOOKS else str(verdict)
 

@@ -105,7 +105,7 @@ def _title(claim: Mapping[str, Any]) -> str:
 
 def _text(claim: Mapping[str, Any], seeds: list[float]) -> str:
     ends = [number(end) for end in _ends(zone(claim["zones"], "reproduced")) if math.isfinite(end)]
-    text = f"Paper {paper_value(claim) or 'without a value'}, bounds of reproduced {' and '.join(ends) or 'open'}, "
+    text = f"Paper {paper_value(claim) or 'without a value'}, bounds of holds {' and '.join(ends) or 'open'}, "
     text += f"measured {measured_value(claim)}"
     return text + (f", seeds from {number(min(seeds))} to {number(max(seeds))}" if len(seeds) > 1 else "")
 

@@ -196,14 +196,14 @@ FIELDS: Final = {
         Field("claims[].rule", "text", "the rule that decided"),
         Field("claims[].rule_reason", "text", "why there is this rule"),
         Field("claims[].measured_interval", "list or null", "the interval of the seeds' mean", below=True),
-        Field("claims[].seeds_wanted", "whole number or null", "seeds that would decide it, where it is undecided"),
+        Field("claims[].seeds_wanted", "whole number or null", "seeds that would decide it, where it is open"),
         Field(
-            "claims[].zones", "fields or null", "what counts as reproduced and as near; null: an open end", below=True
+            "claims[].zones", "fields or null", "what counts as `holds` and as `nearly`; null: an open end", below=True
         ),
         Field(
             "claims[].chance",
             "number or null",
-            "how likely numbers as far outside are if the truth is on the edge of `near`",
+            "how likely numbers as far outside are if the truth is on the edge of `nearly`",
         ),
         Field("claims[].by_reading", "fields", "verdicts by the study's other readings", below=True),
         Field("claims[].*", "any", "the claim's fields of docs/reference/claims.md, under their names", below=True),

@@ -82,7 +82,7 @@ def _draw(place: Path, name: str, versions: list[str], by_version: dict[str, Mea
     }
     rule = {
         "data": {"values": [{"measured": bound} for bound in sorted(bounds)]},
-        "mark": {"type": "rule", "strokeDash": [4, 3], "color": style.VERDICTS["not reproduced"]},
+        "mark": {"type": "rule", "strokeDash": [4, 3], "color": style.VERDICTS["does not hold"]},
         "encoding": {"y": up},
     }
     title = f"{name} [{unit}]" if unit else name

@@ -20,9 +20,9 @@ TEMPLATE: Final = Path(__file__).with_name("rewind.html")
 RUN, KEPT, BROKEN, OTHER = "the run", "a future that keeps it", "a future that breaks it", "a future"
 COLOURS: Final = {
     RUN: style.INK,
-    KEPT: style.VERDICTS["reproduced"],
-    BROKEN: style.VERDICTS["not reproduced"],
-    OTHER: style.VERDICTS["undecided"],
+    KEPT: style.VERDICTS["holds"],
+    BROKEN: style.VERDICTS["does not hold"],
+    OTHER: style.VERDICTS["open"],
 }
 DASHES: Final = {RUN: [1, 0], KEPT: [6, 2], BROKEN: [2, 2], OTHER: [6, 2]}
 HEIGHT: Final = 220
@@ -216,7 +216,7 @@ def _time(end_s: float) -> dict[str, Any]:
 def _rule(at_s: float) -> style.Specification:
     return {
         "data": {"values": [{"t": at_s}]},
-        "mark": {"type": "rule", "strokeDash": [4, 3], "color": style.VERDICTS["near"], "strokeWidth": 1.5},
+        "mark": {"type": "rule", "strokeDash": [4, 3], "color": style.VERDICTS["nearly"], "strokeWidth": 1.5},
         "encoding": {"x": {"field": "t", "type": "quantitative"}},
     }
 

@@ -270,7 +270,7 @@ def test_other_readings_get_verdicts_beside_the_one_that_counts(tmp_path: Path, 
     experiment = registry.load(path)
     asked = readings.questions(experiment, runs)
     [judged] = readings.verdicts(experiment.claims[0], experiment, asked)
-    assert (judged["title"], judged["cell"], judged["verdict"]) == ("another flow", "case=a", "reproduced")
+    assert (judged["title"], judged["cell"], judged["verdict"]) == ("another flow", "case=a", "holds")
     assert judged["measured"]["by_seed"] == {1: pytest.approx(0.2)}
     # what names a further cell would compare two readings, and no reading has the cell of the last one
     assert [readings.verdicts(claim, experiment, asked) for claim in experiment.claims[1:]] == [[], []]
@@ -570,13 +570,13 @@ def test_numbers_count_from_the_later_start_whichever_flow_is_first(tmp_path: Pa
 
 
 def test_a_complete_run_tests_each_claim_for_which_no_reason_stands() -> None:
-    """A claim that asks for a cell or an instant which no run has would be "not testable" without anybody noticing."""
+    """A claim that asks for a cell or an instant which no run has would be untestable without anybody noticing."""
     missed = []
     for experiment in whole():
         kept = recorded().get(experiment.id, {"claims": {}})["claims"]
         tested = [claim for claim in experiment.claims if not claim.not_testable and not claim.same_as]
         missed += [
-            experiment.id for experiment in tested if kept.get(experiment.id, {}).get("verdict") == "not testable"
+            experiment.id for experiment in tested if kept.get(experiment.id, {}).get("verdict") == "cannot be tested"
         ]
     assert missed == []
 
@@ -621,14 +621,14 @@ def test_results_state_no_number_that_only_undecided_claims_have() -> None:
                 for claim in experiment.claims
                 if claim.id in kept and shows(claim, kept, number[0])
             }
-            assert verdicts - {"undecided", "not testable"} or not verdicts, f"{file}: result: {number[0]}"
+            assert verdicts - {"open", "cannot be tested"} or not verdicts, f"{file}: result: {number[0]}"
 
 
 def test_a_result_names_decided_claims_where_the_experiment_has_any() -> None:
     """So that the page can show this run's numbers below it."""
     for experiment in whole():
         kept = recorded()[experiment.id]["claims"]
-        decided = {"reproduced", "near", "not reproduced"}
+        decided = {"holds", "nearly", "does not hold"}
         has_decided = any(kept[claim.id]["verdict"] in decided for claim in experiment.claims if claim.id in kept)
         assert "result_of" in experiment.data or not has_decided, experiment.id
 

@@ -127,7 +127,7 @@ def test_instants_of_the_paper_come_from_claims_with_what_they_allow(runs: Path,
     svg = svg_of(tmp_path)
     # the claim speaks of one cell only
     assert (svg.count(">told by hand<"), svg.count(">told by a claim<")) == (2, 1)
-    assert "shaded as far as counts as reproduced" in (tmp_path / "made-by-hand" / "figure.txt").read_text()
+    assert "shaded as far as counts as holding" in (tmp_path / "made-by-hand" / "figure.txt").read_text()
     marks[1]["claim"] = "e99"
     assert draw(runs, tmp_path, figure) == 2
 
@@ -225,7 +225,7 @@ def test_curves_are_medians_over_seeds_beside_the_papers_values(runs: Path, tmp_
     )
     caption = (tmp_path / "made-by-hand" / "figure.txt").read_text()
     assert "medians of 3 seeds" in caption
-    assert "strokes through them reach as far as counts as reproduced" in caption
+    assert "strokes through them reach as far as counts as holding" in caption
     measured = json.loads((tmp_path / "made-by-hand" / "verdicts.json").read_text())["figure"]["plots"][0]["points"]
     assert measured == [
         {"line": "", "x": 20, "by_seed": {"1": 20, "2": 20, "3": 20}},
@@ -298,16 +298,16 @@ def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_pa
     svg = svg_of(tmp_path)
     for text in ("B = 20", ">0.90<", "0.2 ±0 ✓", "0.2 ±0 ✗"):
         assert text in svg
-    assert "B = 40: other 0.90, measured 0.2 ±0, not reproduced." in told_of(tmp_path)
+    assert "B = 40: other 0.90, measured 0.2 ±0, does not hold." in told_of(tmp_path)
 
 
 def test_a_table_may_have_intervals_as_the_paper_prints_them() -> None:
-    claim = {"id": "x/e01", "paper": "790.5", "interval": "30.2", "verdict": "near", "unit": "kbps"}
+    claim = {"id": "x/e01", "paper": "790.5", "interval": "30.2", "verdict": "nearly", "unit": "kbps"}
     measured = {"measured": {"mean": 670.4, "std": 150.0, "seeds": 20}, "measured_interval": [600.4, 740.4]}
     figure = {"columns": ["a"], "rows": [{"label": "r", "claims": ["e01"]}], "intervals": True}
     file = Path("x.yaml")
     drawn = TableFigure(Fields(file, figure), [Fields(file, claim | measured)])
-    assert "R: a 790.5 ±30.2, measured 670 ±70, near." in drawn.alternative()
+    assert "R: a 790.5 ±30.2, measured 670 ±70, nearly." in drawn.alternative()
     assert "± half of the 95 % interval" in drawn.caption()
 
 
@@ -551,8 +551,8 @@ def test_a_wrong_declaration_is_one_sentence(
 
 def test_verdicts_have_the_colours_of_the_pages() -> None:
     sheet = (Path(report.__file__).parent / "templates" / "report.css").read_text()
-    light, *dark = re.findall(r"--reproduced: .*", sheet)
-    for verdict in ("reproduced", "near", "undecided", "not reproduced"):
+    light, *dark = re.findall(r"--holds: .*", sheet)
+    for verdict in ("holds", "nearly", "open", "does not hold"):
         name, colour = verdict.replace(" ", "-"), style.VERDICTS[verdict]
         assert f"--{name}: {colour};" in light
         assert len(dark) == 2 and all(f"--{name}: {style.DARK[colour]};" in line for line in dark)

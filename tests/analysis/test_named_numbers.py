@@ -69,7 +69,7 @@ def test_the_number_beside_a_statement_has_a_name_a_unit_and_a_bound(measure: st
 )
 def test_a_finding_that_was_not_judged_says_why_and_shows_no_number(why: str, said: str) -> None:
     reason = {"reason": "not run at this size"}
-    claim = {"verdict": "not testable", "not_testable": reason, "why": why, "held": {"1": True}, "is_look": True}
+    claim = {"verdict": "cannot be tested", "not_testable": reason, "why": why, "held": {"1": True}, "is_look": True}
     assert overview.numbers_of(claim) == said
 
 

@@ -18,7 +18,8 @@ from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.errors import BadInputError
 from analysis.experiment_files import NOT_RUN, NOT_TESTED
-from analysis.judge.rules import WITHIN_THE_LARGER, Verdict
+from analysis.judge.rules import WITHIN_THE_LARGER
+from analysis.judge.verdict import Verdict
 from analysis.report import causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import cards, how_known, name_of, page_of, rule
@@ -68,12 +69,12 @@ def test_a_quick_look_is_never_stronger_than_the_reference_set(quick: Path) -> N
     claims = [claim for result in collect(quick.parent / "here") for claim in result.claims if not claim.get("kunit")]
     there = REFERENCE.claims
     assert len(claims) > 500
-    decided = {*map(str, Verdict)} - {"not testable"}
+    decided = {*map(str, Verdict)} - {"cannot be tested"}
     assert {state_of(claim) for claim in claims} & decided == set()
-    looked_at = {claim.get("finding") for claim in claims if claim["is_look"] and state_of(claim) != "not testable"}
+    looked_at = {claim.get("finding") for claim in claims if claim["is_look"] and state_of(claim) != "cannot be tested"}
     findings = [finding for view in studies(collect(quick.parent / "here"), None) for finding in view.findings]
     assert {finding.state for finding in findings if finding.name in looked_at} & decided == set()
-    assert {there[claim["id"]]["verdict"] for claim in claims if claim["is_look"]} >= decided - {"near"}
+    assert {there[claim["id"]]["verdict"] for claim in claims if claim["is_look"]} >= decided - {"nearly"}
 
 
 def test_one_seed_of_a_reference_set_is_a_look_too(report: Path, browser: Any) -> None:
@@ -84,7 +85,7 @@ def test_one_seed_of_a_reference_set_is_a_look_too(report: Path, browser: Any) -
     kept = json.loads((report / "evidence/eunice-sec51-owd-grid/reference.json").read_text())["claims"]
     assert kept["eunice-sec51-owd-grid/e01"]["verdict"] == "agrees in one seed"
     verdicts = set(card.locator(".verdict").all_inner_texts())
-    assert verdicts == {"agrees in one seed"} and "With more seeds, reproduced needs" in card.inner_text()
+    assert verdicts == {"agrees in one seed"} and "With more seeds, it holds if" in card.inner_text()
     findings = {
         finding.name: finding for view in studies(collect(report.parent / "here"), None) for finding in view.findings
     }
@@ -123,7 +124,7 @@ def _not_judged(folder: Path, reason: str, names: set[str] | None = None) -> Non
     for claim in data["claims"]:
         if claim.get("kunit") if names is None else name_of(claim) in names:
             claim |= {
-                "verdict": "not testable",
+                "verdict": "cannot be tested",
                 "not_testable": {"reason": reason, "why": "not here"},
                 "why": "not here",
                 "measured": None,
@@ -142,7 +143,7 @@ def test_the_reference_set_says_of_a_unit_test_that_it_passed_where_it_was_not_r
     (view,) = studies(experiments, REFERENCE)
     finding = next(one for one in view.findings if one.name == "base-delay")
     passed = "the module's unit test passed"
-    assert (finding.state, finding.there) == ("not judged here", "reproduced")
+    assert (finding.state, finding.there) == ("not judged here", "holds")
     assert finding.numbers_there == passed
     cells = [cell for tile in view.tiles for cell in tile.cells if cell.finding == finding.name]
     assert cells and all(cell.numbers_there == passed for cell in cells)
@@ -179,7 +180,7 @@ def test_what_is_not_judged_here_links_the_claim_of_the_reference_set_whose_numb
     folder = tmp_path / "experiments/icccn-table1-tcp-vs-ledbat"
     data = json.loads((folder / "verdicts.json").read_text())
     shorter = {
-        "verdict": "not testable",
+        "verdict": "cannot be tested",
         "not_testable": {"reason": NOT_RUN, "why": "shorter runs"},
         "why": "",
         "held": None,
@@ -206,11 +207,11 @@ def test_what_was_chosen_late_is_told_beside_the_verdicts_of_the_reference_set()
             if not text or claim.id not in REFERENCE.claims:
                 continue
             kept = REFERENCE.kept[claim.id.partition("/")[0]]["claims"][claim.id]
-            for other, too in re.findall(rf"the claim would be {verdict}(, too)?", text):
+            for other, too in re.findall(rf'the verdict would be "{verdict}"(, too)?', text):
                 assert (other == kept["verdict"]) == bool(too), claim.id
                 told += 1
             assert set(re.findall(rf"instead of {verdict}", text)) <= {kept["verdict"]}, claim.id
-            assert set(re.findall(rf"the claim is {verdict}", text)) <= set(kept.get("by_reading", {}).values()), (
+            assert set(re.findall(rf'the verdict is "{verdict}"', text)) <= set(kept.get("by_reading", {}).values()), (
                 claim.id
             )
     assert told >= 5
@@ -220,11 +221,11 @@ def test_the_first_page_counts_what_is_not_judged_by_reason_and_lists_what_was_c
     page = (quick / "index.html").read_text()
     counts = {
         state: sum(map(int, re.findall(r"(?:^| )(\d+) [a-z]", reasons)))
-        for state, reasons in re.findall(r"Claims that are (not [a-z ]+), by reason:([^<]*)\.</p>", page)
+        for state, reasons in re.findall(r"Claims that (?:are )?((?:canno|no)t [a-z ]+), by reason:([^<]*)\.<", page)
     }
     claims = [claim for experiment in collect(quick.parent / "here") for claim in experiment.counted]
     states = Counter(map(state_of, claims))
-    assert counts == {state: states[state] for state in ("not testable", "not judged here") if states[state]}
+    assert counts == {state: states[state] for state in ("cannot be tested", "not judged here") if states[state]}
     late = [claim["id"] for claim in claims if "chosen_after" in claim]
     assert f"Of {len(late)} claims, something was chosen after a measurement" in page
     trust = page.partition('id="trust"')[2].partition("</ul>")[0]
@@ -235,7 +236,7 @@ def test_a_list_of_conclusions_that_is_not_whole_says_of_how_many_findings_it_na
     text = unescape((quick / "index.html").read_text())
     for view in studies(collect(quick.parent / "here"), REFERENCE):
         section = text.partition(f'aria-labelledby="{view.name}-head"')[2].partition("</section>")[0]
-        failing = {finding.name for finding in view.findings if finding.there == Verdict.NOT_REPRODUCED}
+        failing = {finding.name for finding in view.findings if finding.there == Verdict.FAILS}
         if view.conclusions.get("wrong"):
             is_whole = failing <= {*view.concluded["wrong"]}
             head = "Does not hold here" + f": {len(failing)} findings, among them" * (not is_whole)
@@ -251,7 +252,7 @@ def test_the_same_numbers_give_the_same_findings_here_and_in_the_reference_set(r
 
 
 def test_what_is_one_is_not_called_many(report: Path, quick: Path) -> None:
-    singular = "times|less|has|differs|agrees|lasts|implies"
+    singular = "times|less|has|differs|agrees|lasts|implies|holds|does"
     many = re.compile(rf"(?<![-\d.,\N{{EN DASH}}\N{{MINUS SIGN}}])(?<!and )\b1\s(?!{singular})[a-z]+[^s\W]s\b")
     wrong = {
         f"{page.name}: {text}"
@@ -280,12 +281,12 @@ def test_a_quick_look_says_so_and_shows_the_reference_set(quick: Path, browser: 
     views = studies(collect(quick.parent / "here"), reference)
     findings = [finding for view in views for finding in view.findings]
     told_of_all = [finding.numbers_there for finding in findings]
-    texts = [finding.numbers_there for finding in findings if finding.there == "undecided"]
+    texts = [finding.numbers_there for finding in findings if finding.there == "open"]
     assert any(re.search(r"holds in \d+ of \d+ seeds; it takes \d+ to decide", text) for text in texts)
     assert any(text.startswith("throughput over capacity: paper at most 0.7, measured") for text in told_of_all)
     page = opened(browser, quick / CARDS)
     card = page.locator("#e01").inner_text()
-    assert "agrees in one seed" in card and "reproduced" in card and "the same number in this seed" in card
+    assert "agrees in one seed" in card and "holds" in card and "the same number in this seed" in card
     commands = page.locator("#e01 .evidence code").all_text_contents()
     assert [command.count("--size quick") for command in commands] == [1, 0]
     assert serious(page) == []
@@ -310,12 +311,12 @@ def test_the_first_page_is_short_and_counts_the_same_everywhere(quick: Path, bro
     assert page.locator("#legend li").first.inner_text() == f"{all_findings} findings:"
     sections = page.locator("#findings").inner_text()
     claims = sum(len(experiment.counted) for experiment in collect(quick.parent / "here"))
-    in_sections = re.findall(r"(\d+) (?:agrees?|nearly|differs?|open|reproduced|near|undecided|not)\b", sections)
+    in_sections = re.findall(r"(\d+) (?:agrees?|nearly|differs?|open|holds|does not hold|cannot|not)\b", sections)
     assert sum(map(int, in_sections)) == claims and f"Of {claims} claims" in (quick / "changes.html").read_text()
 
 
 def test_no_two_quantities_of_the_first_screen_have_one_number(quick: Path, browser: Any) -> None:
-    """105 findings held, 105 claims were not reproduced, and there were 105 claims behind those of PAM."""
+    """105 findings held, 105 claims did not hold, and there were 105 claims behind those of PAM."""
     page = opened(browser, quick / "index.html")
     words = " ".join(" ".join(page.locator(part).inner_text() for part in (".answers", "#words", "#trust")).split())
     counted: dict[str, set[str]] = {}
@@ -345,7 +346,7 @@ def test_a_statement_that_is_not_judged_here_says_neither_yes_nor_no(quick: Path
     short = {"reason": NOT_RUN, "why": "the runs last 60 s (full: 300 s)"}
     result = next(result for result in results if result.id == "today-foreground")
     claim = next(claim for claim in result.claims if claim["id"].endswith("/e02"))
-    unjudged = {**claim, "verdict": "not testable", "not_testable": short, "why": short["why"]}
+    unjudged = {**claim, "verdict": "cannot be tested", "not_testable": short, "why": short["why"]}
     told = overview.measured_of(unjudged)
     assert told.startswith("largest share: ") and "hold" not in told and "must" not in told
     source = Source(result, results, quick.parent / "here", quick, quick)
@@ -372,7 +373,7 @@ def test_a_table_of_a_quick_look_shows_the_reference_set(quick: Path) -> None:
         assert f'<span class="soft small">{whose}' in page
     assert page.count('data-name="every 1 s [kbit/s]"') == 3  # on a phone a row has no head above it
     assert page.count('<span class="verdict there ') == 18  # a field for each number of the paper
-    assert '<span class="verdict there reproduced">1,130 ± 30</span>' in page
+    assert '<span class="verdict there holds">1,130 ± 30</span>' in page
 
 
 def test_numbers_without_verdicts_of_a_quick_look_stand_beside_the_reference_set(quick: Path, tmp_path: Path) -> None:
@@ -474,17 +475,17 @@ def test_what_an_experiment_has_of_a_finding_stands_in_its_own_words(report: Pat
     view = next(study for study in studies(collect(report.parent / "here"), None) if study.name == "icccn")
     tile = next(tile for tile in view.tiles if tile.experiment.id == "icccn-fig2a-ledbat-vs-tcp")
     whole = {finding.sentence: finding.state for finding in view.findings}
-    assert whole["TCP and LEDBAT together use the link 16 % better than TCP alone."] == "not reproduced"
+    assert whole["TCP and LEDBAT together use the link 16 % better than TCP alone."] == "does not hold"
     assert all(whole.get(cell.sentence, cell.state) == cell.state for cell in tile.cells)
 
 
 def test_below_a_title_of_the_reference_set_stand_the_numbers_of_these_runs() -> None:
-    claim = {"id": "x/e01", "metric": "rate", "unit": "kbps", "paper": "166", "is_look": True, "verdict": "near"}
+    claim = {"id": "x/e01", "metric": "rate", "unit": "kbps", "paper": "166", "is_look": True, "verdict": "nearly"}
     number = {"mean": 239.0, "std": None, "ci95": None, "seeds": 1, "minimum": 239.0, "maximum": 239.0}
     there = {**claim, "measured": number}
     reason = {"not_testable": {"reason": "not run at this size"}, "why": "the runs last 60 s (full: 100 s)"}
-    short = {**there, **reason, "verdict": "not testable"}
-    missing = {**claim, **reason, "verdict": "not testable"}
+    short = {**there, **reason, "verdict": "cannot be tested"}
+    missing = {**claim, **reason, "verdict": "cannot be tested"}
     for one, says in ((there, "measured 239"), (short, "measured 239"), (missing, "last 60 s")):
         data = {"experiment": {"result_of": ["e01"]}, "claims": [one]}
         titled_one = ExperimentResult("x", "title", "Fig. 1", "study", {}, {}, {}, {}, None, data, result="a result")
@@ -543,7 +544,7 @@ def test_a_control_that_no_claim_names_says_so(report: Path) -> None:
 def _fail_first_claim(folder: Path) -> None:
     file = folder / "verdicts.json"
     data = json.loads(file.read_text())
-    data["claims"][0] |= {"verdict": "not reproduced"}
+    data["claims"][0] |= {"verdict": "does not hold"}
     file.write_text(json.dumps(data))
     vouch(folder)
 
@@ -597,7 +598,7 @@ def test_a_title_states_a_result_only_where_its_claims_are_decided(report: Path,
 
 
 def test_a_card_promises_nothing_of_more_seeds_than_the_rules_allow() -> None:
-    near = {"verdict": "near", "unit": "s", "measured_interval": [8.5, 9.5], "why": WITHIN_THE_LARGER.format(40)}
+    near = {"verdict": "nearly", "unit": "s", "measured_interval": [8.5, 9.5], "why": WITHIN_THE_LARGER.format(40)}
     text = rule(near | {"zones": {"is_ratio": False, "reproduced": [9.0, 11.0], "near": [8.0, 12.0]}})
     assert text.endswith("s. As many seeds as the rules allow would not show more.")
 
@@ -614,11 +615,11 @@ def _in_the_reference_set(name: str) -> dict[str, Any]:
     [
         (
             "aina-fig4-delay-increase/e03",
-            "open: read as 720 s it is near, read as 840 s it is not reproduced",
+            "open: read as 720 s: nearly, read as 840 s: does not hold",
         ),
         (
             "icccn-table1-tcp-vs-ledbat/e35",
-            "open: read as 1.3 x 10⁻⁶ it is reproduced, read as 1.3 x 10⁻⁵ it is not reproduced",
+            "open: read as 1.3 x 10⁻⁶: holds, read as 1.3 x 10⁻⁵: does not hold",
         ),
     ],
 )
@@ -632,7 +633,9 @@ def test_a_claim_whose_readings_disagree_says_what_each_gives(name: str, said: s
 
 def test_a_spread_next_to_zero_has_no_bound_below_it_and_no_cause_where_it_is_reproduced(report: Path) -> None:
     said = _plain(rule(_in_the_reference_set("icccn-table1-tcp-vs-ledbat/e45")))
-    assert "reproduced needs all of it from 0 to 4.01 x 10⁻⁶, near from 0 to 4.01 x 10⁻⁶. The paper's value" in said
+    assert (
+        "it holds if all of that is from 0 to 4.01 x 10⁻⁶, nearly if from 0 to 4.01 x 10⁻⁶. The paper's value" in said
+    )
     assert said.endswith("The scan may say 1.0 x 10⁻⁶, too, with the same verdict.")
     of_page = _cards(report / "icccn-table1-tcp-vs-ledbat.html")
     assert 'class="cause"' in of_page["e30"]
@@ -650,8 +653,8 @@ def _plain(text: str) -> str:
 
 def test_a_title_is_of_no_experiment_that_decides_nothing(report: Path) -> None:
     for experiment in collect(report.parent / "here"):
-        states = {state_of(claim) for claim in experiment.counted} - {"not testable"}
-        if states and not states & {"reproduced", "near", "not reproduced"}:
+        states = {state_of(claim) for claim in experiment.counted} - {"cannot be tested"}
+        if states and not states & {"holds", "nearly", "does not hold"}:
             assert titled(experiment, None).result == "", experiment.id
 
 
@@ -670,7 +673,7 @@ def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None
     assert re.search(r"Of these findings, \d+ hold, \d+ nearly", page.locator(".answers").inner_text())
     assert "1 has another verdict" in page.locator("#same").inner_text()
     told = page.locator("#legend").text_content()
-    undecided = re.search(r"(\d+) claims are undecided: (\d+) for lack of seeds, (\d+) whatever", told)
+    undecided = re.search(r"(\d+) claims are open: (\d+) for lack of seeds, (\d+) whatever", told)
     assert undecided
     counts = [int(count) for count in undecided.groups()]
     assert counts[0] == counts[1] + counts[2] and min(counts) > 0
@@ -678,9 +681,9 @@ def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None
 
 def test_a_headline_counts_nothing_that_the_reference_set_left_undecided() -> None:
     reference = Beside("reference set", {}, {"date": "2026-01-02"})
-    said = _headline(Counter({"reproduced": 1}), Counter({"undecided": 1}), reference)
+    said = _headline(Counter({"holds": 1}), Counter({"open": 1}), reference)
     assert said == ("Of 1 finding, 1 holds.", "In the reference set of 2026-01-02, none holds, 1 is open.")
-    said = _headline(Counter({"near": 1}), Counter({"reproduced": 1, "near": 2}), reference)
+    said = _headline(Counter({"nearly": 1}), Counter({"holds": 1, "nearly": 2}), reference)
     assert said == ("Of 1 finding, none holds, 1 nearly.", "In the reference set of 2026-01-02, 1 holds, 2 nearly.")
     said = _headline(Counter({"agrees in one seed": 2, "differs in one seed": 1}), Counter(), None)
     assert said == ("Of 3 findings, one seed agrees with 2, and decides none.", "1 differs in one seed.")
@@ -709,10 +712,10 @@ def test_filters(report: Path, browser: Any) -> None:
     page = opened(browser, report / "index.html")
     every = page.locator(".cell:visible").count()
     shown = page.locator(".cell:not(.off):visible")
-    page.locator('.legend input[value="reproduced"]').uncheck()
+    page.locator('.legend input[value="holds"]').uncheck()
     assert 0 < shown.count() < every
-    assert page.locator(".cell.reproduced:not(.off)").count() == 0
-    assert page.locator('.finding[data-state="reproduced"]:visible').count() == 0
+    assert page.locator(".cell.holds:not(.off)").count() == 0
+    assert page.locator('.finding[data-state="holds"]:visible').count() == 0
     page.get_by_role("button", name="Show all").click()
     page.wait_for_function(f"document.querySelectorAll('.cell:not(.off)').length === {every}")
     page.locator("#study").select_option("pam")
@@ -735,11 +738,11 @@ def test_what_a_search_does_not_find_is_dim_be_it_judged_here_or_not(quick: Path
 def test_the_address_holds_what_is_chosen(report: Path, browser: Any) -> None:
     page = opened(browser, report / "index.html")
     page.locator("#study").select_option("pam")
-    page.locator('.legend input[value="reproduced"]').uncheck()
-    assert page.url.endswith("?study=pam&without=reproduced")
-    again = opened(browser, report / "index.html", "?study=pam&without=reproduced")
+    page.locator('.legend input[value="holds"]').uncheck()
+    assert page.url.endswith("?study=pam&without=holds")
+    again = opened(browser, report / "index.html", "?study=pam&without=holds")
     assert again.locator("#matrix .study:visible").count() == 1
-    assert again.locator(".cell.reproduced:not(.off)").count() == 0
+    assert again.locator(".cell.holds:not(.off)").count() == 0
     assert page.said == again.said == []
 
 
@@ -763,13 +766,13 @@ def test_a_permalink_leads_to_its_card(report: Path, browser: Any) -> None:
 
 def test_failures_stand_first_and_claims_say_what_others_have(report: Path, browser: Any) -> None:
     page = opened(browser, report / TABLE)
-    order = ["not reproduced", "undecided", "near", "reproduced", "not testable"]
+    order = ["does not hold", "open", "nearly", "holds", "cannot be tested"]
     verdicts = page.locator(".claim > header .verdict").all_inner_texts()
     assert verdicts == sorted(verdicts, key=order.index)
     assert page.locator(".claim .strip circle").count() > 100
     page = opened(browser, report / CARDS)
     card = page.locator("#e01").inner_text()
-    for said in ("Reference set", "Evaluator", "not reproduced", "0.65", "sec. IV.A par. 5"):
+    for said in ("Reference set", "Evaluator", "does not hold", "0.65", "sec. IV.A par. 5"):
         assert said in card
     page.locator("#e01 summary").last.click()
     assert "testbed run" in page.locator("#e01 .evidence").inner_text()
@@ -949,20 +952,20 @@ def test_causes_stand_once_with_their_claims_and_what_varied_them(report: Path, 
         claim["id"]: claim["cause"]
         for experiment in collect(report.parent / "here")
         for claim in experiment.counted
-        if "cause" in claim and state_of(REFERENCE.claims[claim["id"]]) == "not reproduced"
+        if "cause" in claim and state_of(REFERENCE.claims[claim["id"]]) == "does not hold"
     }
     near = {
         claim["id"]
         for experiment in collect(report.parent / "here")
         for claim in experiment.counted
-        if "cause" in claim and state_of(REFERENCE.claims[claim["id"]]) == "near"
+        if "cause" in claim and state_of(REFERENCE.claims[claim["id"]]) == "nearly"
     }
     assert len(near) > 5  # sorted by the same rule
     known = Counter(map(how_known, failing.values()))
     assert known["unkept"]  # what no run at hand shows is not called shown by a run
     for folder in (report, quick):  # what a quick look measured does not count
         text = (folder / "causes.html").read_text()
-        assert f"<h1>Why {len(failing)} claims are not reproduced" in text
+        assert f"<h1>Why {len(failing)} claims do not hold" in text
         for kind, amount in known.items():
             part = text.partition(f'<h2 id="{kind}">{amount} claims: ')[2].partition("<h2 ")[0]
             assert len(re.findall(r'href="[^"]*\.html#e\d+"', part)) == amount
@@ -1004,7 +1007,7 @@ def test_results_of_other_machines_are_a_column(report: Path, browser: Any) -> N
     said = re.match(r"Machines have different verdicts for \d of (\d+) claims", page.locator("h1").inner_text())
     assert said and int(said[1]) == claims
     row = page.locator("tbody tr", has_text="icccn-fig2a-ledbat-vs-tcp/e01").inner_text()
-    assert "not reproduced" in row and "the same numbers" in row
+    assert "does not hold" in row and "the same numbers" in row
     agreement = page.locator("table.sortable tbody td:last-child").all_text_contents()
     assert "1 of 2" in agreement[:2] and set(agreement[2:]) == {"2 of 2"}
     counted = page.locator("tbody").first.locator("tr", has_text="evaluator")

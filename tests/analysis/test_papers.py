@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main
-from analysis.judge.rules import Verdict
+from analysis.judge.verdict import Verdict
 from analysis.reference.papers import of_papers
 from tests.analysis.kept_results import REFERENCE, ROOT, STUDIES
 
@@ -48,7 +48,7 @@ def test_a_bound_that_is_ours_is_called_so_where_it_decides() -> None:
         for finding in view.findings:
             (line,) = (line for line in text.splitlines() if line.startswith(f"| {finding.sentence} |"))
             claim = entries[finding.claim]
-            is_ours = "bound" in claim.get("ours", ()) and claim["verdict"] != Verdict.NOT_TESTABLE
+            is_ours = "bound" in claim.get("ours", ()) and claim["verdict"] != Verdict.UNTESTABLE
             assert ("by our bound" in line) == is_ours, line
 
 

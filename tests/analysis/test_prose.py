@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from analysis.claims import registry
-from analysis.judge.rules import HOLDS, Verdict
+from analysis.judge.rules import HOLDS
+from analysis.judge.verdict import Verdict
 from analysis.reference.files import read
 from analysis.report import prose
 from analysis.report.results import LOOKS, ExperimentResult, collect, states_of_findings
@@ -63,10 +64,10 @@ def test_what_a_study_concludes_agrees_with_the_verdicts(study: str, experiments
     assert about.concluded.keys() <= about.conclusions.keys()
     assert ("right" in about.concluded) == ("right" in about.conclusions)
     allowed: dict[str, set[str]] = {
-        "short": {*HOLDS, Verdict.NOT_REPRODUCED},
+        "short": {*HOLDS, Verdict.FAILS},
         "right": set(HOLDS),
-        "wrong": {Verdict.NOT_REPRODUCED},
-        "open": {Verdict.UNDECIDED, Verdict.NOT_TESTABLE, *LOOKS.values()},  # as on the first page
+        "wrong": {Verdict.FAILS},
+        "open": {Verdict.OPEN, Verdict.UNTESTABLE, *LOOKS.values()},  # as on the first page
     }
     concluded = [(kind, name) for kind, names in about.concluded.items() for name in names]
     assert {name for _, name in concluded} <= about.findings.keys()

@@ -104,7 +104,7 @@ def _failed(data: dict[str, Any]) -> dict[str, Any]:
 
 def _untested(data: dict[str, Any]) -> dict[str, Any]:
     not_run = {"reason": "tests not run", "why": "no kernel"}
-    claim = {"verdict": "not testable", "why": "no kernel", "not_testable": not_run}
+    claim = {"verdict": "cannot be tested", "why": "no kernel", "not_testable": not_run}
     return data | {"claims": [data["claims"][0] | claim, *data["claims"][1:]]}
 
 
@@ -208,7 +208,7 @@ def test_what_differs_is_named(compared: tuple[Path, list[str]], capsys: pytest.
 
     def worse(data: dict[str, Any]) -> dict[str, Any]:
         first, second = data["claims"][:2]
-        first["verdict"] = "near"
+        first["verdict"] = "nearly"
         second["measured"]["by_seed"] |= {"1": 7.0, "2": 8.0}
         del data["claims"][2]["measured"]["by_seed"]["1"]
         return _other_kernel(data)
@@ -220,7 +220,7 @@ def test_what_differs_is_named(compared: tuple[Path, list[str]], capsys: pytest.
     said = capsys.readouterr().out
     first, second, third = sorted(before)[:3]
     for line in (
-        f"{first}: near here, {before[first]['verdict']} in the reference set",
+        f"{first}: nearly here, {before[first]['verdict']} in the reference set",
         f"{second}: 7.0 here, {before[second]['by_seed']['1']} in the reference set in seed 1, and in 1 more seed",
         f"{third}: nothing here, {before[third]['by_seed']['1']} in the reference set in seed 1",
         "aina-base-history: not measured here",

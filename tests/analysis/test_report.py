@@ -110,17 +110,17 @@ def test_the_tidy_table(results: Path) -> None:
 def test_the_verdicts(results: Path) -> None:
     data: dict[str, Any] = json.loads((results / "experiments/made-by-hand/verdicts.json").read_text())
     assert [claim["verdict"] for claim in data["claims"]] == [
-        "reproduced",
-        "undecided",
-        "not testable",
-        "undecided",
-        "not testable",
-        "reproduced",
-        "not reproduced",
-        "not testable",
-        "not testable",
-        "reproduced",
-        "reproduced",
+        "holds",
+        "open",
+        "cannot be tested",
+        "open",
+        "cannot be tested",
+        "holds",
+        "does not hold",
+        "cannot be tested",
+        "cannot be tested",
+        "holds",
+        "holds",
     ]
     assert [claim["why"] for claim in data["claims"][5:9]] == [
         "the KUnit case made-by-hand/e06 passed",
@@ -139,7 +139,7 @@ def test_without_module_tests_their_claims_are_not_testable(results: Path, tmp_p
     options = [str(results / "made/hand.claims.yaml"), "--runs", str(results / "runs"), "--out", str(tmp_path)]
     assert main(["measure", *options, "--kunit", str(tmp_path / "kunit.json")]) == 0
     data = json.loads((tmp_path / "made-by-hand/verdicts.json").read_text())
-    assert [claim["verdict"] for claim in data["claims"][5:9]] == ["not testable"] * 4
+    assert [claim["verdict"] for claim in data["claims"][5:9]] == ["cannot be tested"] * 4
     assert data["claims"][5]["why"].startswith("the KUnit case made-by-hand/e06 has not been run: ")
 
 
@@ -336,7 +336,7 @@ def test_the_summary_counts_findings_here_and_in_the_reference_set(
     (tmp_path / "set.json").write_text('{"commit": "c", "date": "2026-11-28"}')
     verdicts = json.loads((results / "experiments/made-by-hand/verdicts.json").read_text())
     there = {
-        claim["id"]: {"verdict": "reproduced", "by_seed": None, "held": None, "check": "KUnit case"}
+        claim["id"]: {"verdict": "holds", "by_seed": None, "held": None, "check": "KUnit case"}
         for claim in verdicts["claims"]
     }
     (tmp_path / "made-by-hand.json").write_text(json.dumps({"commit": "c", "claims": there}))
@@ -466,7 +466,7 @@ def test_a_setting_that_the_runs_lack_is_told(
 def test_what_follows_from_the_settings_does_not_count(results: Path) -> None:
     data: dict[str, Any] = json.loads((results / "experiments/made-by-hand/verdicts.json").read_text())
     echo, repeated = data["claims"][9:]
-    assert (echo["verdict"], repeated["verdict"], repeated["same_as"]) == ("reproduced", "reproduced", "waiting/e01")
+    assert (echo["verdict"], repeated["verdict"], repeated["same_as"]) == ("holds", "holds", "waiting/e01")
     (counted,) = [result for result in collect(results) if result.id == "made-by-hand"]
     assert sum(counted.counts.values()) == 9
 

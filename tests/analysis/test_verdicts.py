@@ -14,17 +14,18 @@ from analysis.claims.syntax import is_about_means
 from analysis.judge import chances, coverage, intervals, rules
 from analysis.judge.expected import Expected, half_last_digit
 from analysis.judge.of_claim import expected
-from analysis.judge.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, Judgement, Verdict
+from analysis.judge.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, Judgement
 from analysis.judge.spread import spread
 from analysis.judge.tolerances import tolerances
+from analysis.judge.verdict import Verdict
 from analysis.reference.rejudge import rejudge
 from tests.analysis import kept_results
 
 REPRODUCED, NEAR, UNDECIDED, NOT = (
-    Verdict.REPRODUCED,
-    Verdict.NEAR,
-    Verdict.UNDECIDED,
-    Verdict.NOT_REPRODUCED,
+    Verdict.HOLDS,
+    Verdict.NEARLY,
+    Verdict.OPEN,
+    Verdict.FAILS,
 )
 
 
@@ -115,9 +116,9 @@ def test_the_interval_decides_not_the_mean(half: float, outcome: Verdict, wanted
 
 
 def test_an_undecided_verdict_says_between_which() -> None:
-    assert "undecided between reproduced and near" in judge(says("0.65"), 0.67, 0.68, 0.69).why
-    assert "undecided between near and not reproduced" in judge(says("0.65"), 0.72, 0.73, 0.74).why
-    assert "undecided between reproduced and not reproduced" in judge(says("0.65"), 0.5, 0.95).why
+    assert "open between holds and nearly" in judge(says("0.65"), 0.67, 0.68, 0.69).why
+    assert "open between nearly and does not hold" in judge(says("0.65"), 0.72, 0.73, 0.74).why
+    assert "open between holds and does not hold" in judge(says("0.65"), 0.5, 0.95).why
 
 
 def test_near_is_shown_where_no_seeds_would_tell_it_from_reproduced() -> None:
@@ -179,7 +180,7 @@ def test_another_reading_of_the_print_does_not_decide_but_leaves_undecided() -> 
     judgement = judge(claim, 5.6e-6, 5.8e-6, 5.7e-6)
     assert judgement.verdict == UNDECIDED
     assert judgement.seeds_wanted == 0  # more seeds do not make the print easier to read
-    assert "the scan is hard to read: as 5.8e-05 it is not reproduced, as 5.8e-06 it is reproduced" in judgement.why
+    assert "the scan is hard to read: as 5.8e-05: does not hold, as 5.8e-06: holds" in judgement.why
     assert always(claim, 1e-3) == NOT
 
 
@@ -192,7 +193,7 @@ def test_standard_deviations_are_compared_by_factors_with_their_own_interval() -
     assert judge(claim, 0.6, 0.6, 0.6).verdict == NOT
     assert judge(claim, 0.6).verdict == UNDECIDED
     none = judge(says("0", statistic="std"), 0.6, 0.6)
-    assert none.verdict == REPRODUCED and none.rule.endswith("reproduced from 0 to 0, near from 0 to 0")
+    assert none.verdict == REPRODUCED and none.rule.endswith("holds from 0 to 0, nearly from 0 to 0")
     assert "from 0 to " in judge(says("1.0e-8", statistic="std", grain=4e-6), 0.6, 0.6).rule
 
 
@@ -387,6 +388,6 @@ def test_the_reference_set_has_the_verdicts_of_todays_rules(tmp_path: Path) -> N
     console = Console(file=io.StringIO(), width=200)
     assert rejudge(kept_results.STUDIES, kept, console) == 0, console.file.getvalue()  # type: ignore[attr-defined]
     file = kept / "aina-table2-throughput.json"
-    file.write_text(file.read_text().replace('"verdict": "undecided"', '"verdict": "near"', 1))
+    file.write_text(file.read_text().replace('"verdict": "open"', '"verdict": "nearly"', 1))
     assert rejudge(kept_results.STUDIES, kept, console) == 1
     assert file.read_bytes() == (kept_results.REFERENCE / file.name).read_bytes()

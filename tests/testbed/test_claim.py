@@ -58,7 +58,7 @@ def test_what_no_run_decides_says_so(into: Path, capsys: pytest.CaptureFixture[s
     assert texts["verdict"].startswith("No run decides it, but the module's KUnit case")
     assert texts["reference"].startswith("The module's unit test passed")
     status, texts, _ = checked(capsys, into, "aina-fig6-queue-delay/e01")
-    assert (status, texts["verdict"]) == (0, "not testable: Value missing in the text.")
+    assert (status, texts["verdict"]) == (0, "cannot be tested: Value missing in the text.")
     assert not list(into.iterdir())
 
 
@@ -72,7 +72,7 @@ def test_a_number_is_measured_and_stands_beside_the_reference(into: Path, capsys
     assert texts["time"].startswith("1 run, 60 s of virtual time: about ")
     assert texts["seed 1"] == "22 packets; the same as in the reference"
     assert texts["verdict"] == "nearly agrees in one seed"
-    assert texts["reference"].startswith("reproduced, 21.6 ± 0.1 packets")
+    assert texts["reference"].startswith("holds, 21.6 ± 0.1 packets")
     assert "run 1/1: " in said
     assert Path(texts["run"], "run.json").exists()
     assert all(Path(capture).exists() for capture in texts["capture"].split(" "))

@@ -210,10 +210,10 @@ def test_forged_numbers_are_named(crate: Path) -> None:
 
 
 VERDICT_FORGERIES: dict[str, tuple[Callable[[Any], object], Callable[[list[str]], list[str]]]] = {
-    "a verdict": (lambda claims: claims[0].update(verdict="near"), lambda ids: ids[:1]),
-    "as if KUnit decided": (lambda claims: claims[0].update(kunit=True, verdict="near"), lambda ids: ids[:1]),
+    "a verdict": (lambda claims: claims[0].update(verdict="nearly"), lambda ids: ids[:1]),
+    "as if KUnit decided": (lambda claims: claims[0].update(kunit=True, verdict="nearly"), lambda ids: ids[:1]),
     "two verdicts of a claim": (
-        lambda claims: claims.insert(0, {**claims[0], "verdict": "near"}),
+        lambda claims: claims.insert(0, {**claims[0], "verdict": "nearly"}),
         lambda _: ["claims"],
     ),
     "a claim less": (lambda claims: claims.pop(0), lambda ids: ["claims", *ids[:1]]),
@@ -576,7 +576,7 @@ CHANGES: list[tuple[str, Callable[[Path], object], str]] = [
     ("verdicts", write_to(f"experiments/{OTHER}-b/verdicts.json", "{}"), f"lacks experiments/{OTHER}-b/figure"),
     (
         "verdicts",
-        lambda crate: edit(crate / OWN / "verdicts.json", lambda of: of["claims"][0].update(verdict="near")),
+        lambda crate: edit(crate / OWN / "verdicts.json", lambda of: of["claims"][0].update(verdict="nearly")),
         f"^{EXPERIMENT}: .*DIFFERS in verdicts.json",
     ),
     ("verdicts", remove(f"{OWN}/verdicts.json"), f"lacks {OWN}/verdicts.json"),

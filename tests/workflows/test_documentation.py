@@ -13,7 +13,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from analysis.claims import registry, vocabulary
-from analysis.judge.rules import Verdict
+from analysis.judge.verdict import Verdict
 from analysis.run import Run
 from analysis.series import Instants, Series
 from images.locked import read_any

@@ -8,7 +8,8 @@ from analysis.capture.columns import write_columns
 from analysis.claims import registry
 from analysis.claims.question import Question
 from analysis.judge.of_claim import judge
-from analysis.judge.rules import HOLDS, Verdict
+from analysis.judge.rules import HOLDS
+from analysis.judge.verdict import Verdict
 from analysis.reference.files import read
 from analysis.runs import Runs
 from engine.run import execute, run_folder
@@ -58,4 +59,4 @@ def test_a_claim_that_holds_fails_under_a_change(
     values = ask.numbers(judged.measure, judged.cell)[0] if judged.measure else {}
     held = ask.truths(judged.holds, judged.cell)[0] if judged.holds else {}
     judgement = judge(judged, experiment.words, values, held)
-    assert judgement and judgement.verdict == Verdict.NOT_REPRODUCED, (values, held)
+    assert judgement and judgement.verdict == Verdict.FAILS, (values, held)

@@ -46,6 +46,6 @@ def test_the_first_experiment_ends_with_verdicts(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     said = _carried_out(PAGE, tmp_path)
     claims = json.loads((tmp_path / "out/mine-rate-step/verdicts.json").read_text())["claims"]
-    assert [claim["verdict"] for claim in claims] == ["reproduced", "reproduced"]
+    assert [claim["verdict"] for claim in claims] == ["holds", "holds"]
     assert "mine-rate-step/e02: agrees in one seed (it holds; one seed has no interval): The link stays busy.\n" in said
     assert (tmp_path / "out/mine-rate-step/figure.svg").exists()

@@ -67,7 +67,7 @@ class Curves:
             text = "One seed, so no range."
         if any(fields.maybe("paper", dict) for fields in self._plots):
             text += " Diamonds, joined by dots, are the paper's values"
-            text += "; the strokes through them reach as far as counts as reproduced." if self._tolerances() else "."
+            text += "; the strokes through them reach as far as counts as holding." if self._tolerances() else "."
         if self._is_pale_seen():
             has_ranges = any(low < high for low, _, high in self._reference.values())
             pale, how = ("lines and bands", ": medians and ranges") if has_ranges else ("lines", "")

@@ -7,18 +7,12 @@ from typing import Any, Final
 from analysis.documents import Fields
 from analysis.figures import alternative_text, pixels, style
 from analysis.figures.style import Specification
+from analysis.judge.verdict import SIGNS, Verdict
 from common.counts import plural
 
 HEAD: Final = 44  # pixels
 ROW: Final = 46
 NARROWEST: Final = 96  # a column (0.906 ±0.003 ≈) and some air; what does not fit beside goes below
-SYMBOLS: Final = {
-    "reproduced": "✓",
-    "near": "≈",
-    "undecided": "○",
-    "not reproduced": "✗",
-    "not testable": "\N{EN DASH}",
-}
 NO_VALUE: Final = "\N{EN DASH}"
 
 
@@ -58,7 +52,7 @@ class TableFigure:
         spread = "± half of the 95 % interval" if self._has_intervals else "± their standard deviation"
         below = "what one seed has, " if is_one else f"the mean over the seeds, {spread}, "
         text = f"In each field, above: the paper's value; below: {below}"
-        text += f"marked as reproduced ✓, near ≈, undecided ○, not reproduced ✗, not judged {NO_VALUE}."
+        text += f"marked as holds ✓, nearly ≈, open ○, does not hold ✗, not judged {NO_VALUE}."
         if any(claim and "legible" in claim for _, claims in self._rows for claim in claims):
             text += " A question mark: hard to read in the scanned text."
         return text
@@ -124,7 +118,7 @@ class TableFigure:
 
     def _field(self, claim: dict[str, Any], right: float, y: float) -> list[dict[str, Any]]:
         paper = self._paper(claim) + "?" * ("legible" in claim)
-        below = f"{_measured(claim, self._has_intervals)} {SYMBOLS[claim['verdict']]}".strip()
+        below = f"{_measured(claim, self._has_intervals)} {SIGNS[Verdict(claim['verdict'])]}".strip()
         common = {"x": right, "align": "right"}
         return [
             {**common, "y": y + 10, "text": paper, "colour": style.INK},

@@ -105,14 +105,12 @@ class TimeSeries:
         if self._heights:
             text += " Dotted lines across are the values that the paper prints"
             text += (
-                ", shaded as far as counts as reproduced."
-                if any(mark.low is not None for mark in self._heights)
-                else "."
+                ", shaded as far as counts as holding." if any(mark.low is not None for mark in self._heights) else "."
             )
         if self._marks:
             text += " Dotted lines are the instants that the paper names"
             allowed = [mark for mark in self._marks if mark.low is not None]
-            text += ", shaded as far as counts as reproduced" * bool(allowed)
+            text += ", shaded as far as counts as holding" * bool(allowed)
             text += ", more strongly where two do" * any(_meet(*pair) for pair in combinations(allowed, 2))
             text += "."
         tops = ({panel.top for panel in row} for row in zip(*self._plots, strict=True))

@@ -67,7 +67,7 @@ class ValuesBySeed:
         else:
             text = "Dots and numbers are of one seed." if any(row["seeds"] for row in self._rows) else ""
         if any(row["paper"] is not None for row in self._rows):
-            text += " Diamonds are the paper's values, shaded as far as counts as reproduced."
+            text += " Diamonds are the paper's values, shaded as far as counts as holding."
         known = [row for row in self._rows if "there" in row]
         if known:
             has_ranges = any(row["there"][0] < row["there"][2] for row in known)
