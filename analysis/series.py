@@ -216,6 +216,21 @@ class Instants:
         return next((t for t in self.times if t >= after), math.inf)
 
     @word()
+    def covered(self, near: float, t0: float = 0.0, t1: float | None = None) -> float:
+        """Part of [t0, t1] that lies within `near` seconds of an instant: the chance that one drawn at random does."""
+        t1 = self.end if t1 is None else t1
+        if t1 > self.end + TOLERANCE_S:
+            raise NotMeasuredError(f"asked for {t1:g} s, but the run ends at {self.end:g} s")
+        if t0 >= t1:
+            raise NotMeasuredError(f"the interval from {t0:g} s to {t1:g} s has no length")
+        reached, covered = t0, 0.0
+        for t in self.times:
+            end = min(t + near, t1)
+            covered += max(0.0, end - max(t - near, reached))
+            reached = max(reached, end)
+        return covered / (t1 - t0)
+
+    @word()
     def episodes(self, gap: float = 1.0, until: float | None = None) -> list[float]:
         """Beginnings of the groups that are more than `gap` seconds apart, up to `until`."""
         begins: list[float] = []

@@ -1,5 +1,7 @@
 """What the senders of a run tell: windows and delays, as their kernels report them and as captures show them."""
 
+import numpy as np
+
 from analysis.observer import conversation, datagrams, delay, sizes
 from analysis.observer.control import Control, Estimate, infer
 from analysis.observer.conversation import Samples
@@ -71,6 +73,13 @@ class SenderWords(RunFolder):
     def receive_window_bytes(self, flow: str) -> Series:
         """Bytes that the receiver lets the sender have in flight."""
         return self.flight(flow).receive_window
+
+    @word("bit/s")
+    def sent_rate(self, flow: str, step: float = 1.0) -> Series:
+        """Rate at which a flow's sender sends, in bins of `step` seconds, bit/s of IP packets, repeats included."""
+        edges = np.arange(0.0, self.ends_s + step / 2, step)
+        sent = self.flight(flow).conversation.sent
+        return Series(edges[:-1], np.histogram(sent.times, edges, weights=sent.ip_bytes)[0] * 8 / step, self.ends_s)
 
     @word("bytes")
     def packet_bytes(self, flow: str) -> Series:

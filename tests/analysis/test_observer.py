@@ -217,6 +217,14 @@ def test_words_of_claims(busy: Run, expression: str, value: object) -> None:
     assert evaluate(expression, vocabulary) == value
 
 
+def test_the_rate_at_a_sender_counts_each_packet_that_it_sends(busy: Run) -> None:
+    sent = busy.flight("utp").conversation.sent
+    assert busy.sent_rate("utp", 0.5).mean(0, 14) * 14 / 8 == pytest.approx(sent.ip_bytes.sum())
+    assert busy.sent_rate("utp", 0.5).at(6) == pytest.approx(
+        16 * sent.ip_bytes[(sent.times >= 6) & (sent.times < 6.5)].sum()
+    )
+
+
 def test_a_target_that_no_delay_reached_is_none_that_claims_may_use(tmp_path: Path) -> None:
     folder = Model(duration=8.0, target=0.3).run(tmp_path)
     write_columns(folder)

@@ -70,3 +70,15 @@ def test_instants() -> None:
     assert drops.episodes() == [1, 4]
     assert drops.episodes(0.2) == [1, 1.5, 4]
     assert drops.episodes(1, 3) == [1]
+
+
+def test_how_much_of_an_interval_is_near_an_instant() -> None:
+    drops = Instants(np.array([1.0, 1.1, 1.5, 4.0]), 5)
+    assert drops.covered(0.25, 0, 5) == pytest.approx((0.6 + 0.4 + 0.5) / 5)  # what two of them reach counts once
+    assert drops.covered(0.25, 1, 1.2) == 1
+    assert drops.covered(0.25, 2, 3) == 0
+    assert Instants(np.array([]), 5).covered(1) == 0
+    with pytest.raises(NotMeasuredError, match="asked for 6 s, but the run ends at 5 s"):
+        drops.covered(0.1, 0, 6)
+    with pytest.raises(NotMeasuredError, match="has no length"):
+        drops.covered(0.1, 2, 2)

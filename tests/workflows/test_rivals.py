@@ -7,6 +7,7 @@ import pytest
 from analysis.capture.columns import write_columns
 from analysis.claims import registry
 from analysis.claims.question import Question
+from analysis.claims.reads import cells_of
 from analysis.judge.of_claim import judge
 from analysis.judge.rules import HOLDS
 from analysis.judge.verdict import Verdict
@@ -29,11 +30,14 @@ ALL = -1
         ("icccn/fig2a", "e03", ALL, (("target: 25ms", "target: 100ms"),)),
         ("icccn/fig2b", "e01", 1, (("target: 25ms", "target: 50ms"),)),
         ("icccn/fig2b", "e03", ALL, (("target: 25ms", "target: 50ms"),)),
+        ("icccn/fig2b", "e04", ALL, (("    to: d2\n    start: 0s", "    to: d2\n    start: 10s"), ("40p", "100p"))),
         ("icccn/fig3-middle", "e02", ALL, (("target: 25ms", "target: 10ms"),)),
         ("aina/fig3", "e02", ALL, (("target: 25ms", "target: 50ms"),)),
         ("aina/fig4", "e01", ALL, (("target: 25ms", "target: 50ms"),)),
         ("eunice/fig1", "e01", ALL, (("tcp-ledbat-ld", "tcp-ledbat-md"),)),
         ("eunice/fig2-md-nf1", "e03", ALL, (("tcp-ledbat-md", "tcp-ledbat-ld"),)),
+        ("eunice/fig2-md-nf1", "e01", ALL, (("tcp-ledbat-md", "tcp-ledbat-ld"),)),
+        ("eunice/fig6-lower", "e05", ALL, (("tcp-ledbat-ldmin", "tcp-ledbat-ld"), (", min_decrease: 1p", ""))),
         ("pam/fig4b", "e06", ALL, (("libutp-beta1", "tcp-reno"),)),
     ],
 )
@@ -51,10 +55,12 @@ def test_a_claim_that_holds_fails_under_a_change(
     scenario = tmp_path / f"{name}.yaml"
     scenario.parent.mkdir()
     scenario.write_text(text)
-    (cell,) = (cell for cell in expand(scenario, "complete") if cell.name == (judged.cell or SINGLE))
-    runs = tmp_path / "runs"
-    execute(resolve(cell, 1), runs)
-    write_columns(run_folder(runs, cell, 1))
+    cells, runs = expand(scenario, "complete"), tmp_path / "runs"
+    about = {"experiment": {"runs_of": experiment.id, "words": experiment.words}}
+    read_by = cells_of(judged.data, about, [(experiment.id, cell.name) for cell in cells])
+    for cell in (cell for cell in cells if (experiment.id, cell.name) in read_by):
+        execute(resolve(cell, 1), runs)
+        write_columns(run_folder(runs, cell, 1))
     ask = Question(Runs(runs), experiment.id, experiment.words)
     values = ask.numbers(judged.measure, judged.cell)[0] if judged.measure else {}
     held = ask.truths(judged.holds, judged.cell)[0] if judged.holds else {}
