@@ -32,6 +32,7 @@ ALL = -1
         ("icccn/fig2b", "e03", ALL, (("target: 25ms", "target: 50ms"),)),
         ("icccn/fig2b", "e04", ALL, (("    to: d2\n    start: 0s", "    to: d2\n    start: 10s"), ("40p", "100p"))),
         ("icccn/fig3-middle", "e02", ALL, (("target: 25ms", "target: 10ms"),)),
+        ("aina/fig2", "e06", ALL, (("at: 30s", "at: 59s"),)),
         ("aina/fig3", "e02", ALL, (("target: 25ms", "target: 50ms"),)),
         ("aina/fig4", "e01", ALL, (("target: 25ms", "target: 50ms"),)),
         ("eunice/fig1", "e01", ALL, (("tcp-ledbat-ld", "tcp-ledbat-md"),)),
