@@ -14,7 +14,7 @@ from scenarios.errors import choices
 from scenarios.utp_script import Script
 from testbed import arguments, own_study
 from testbed.interop import judge
-from testbed.interop.judge import STUDY
+from testbed.interop.judge import CLOSE, FIRST, STUDY
 from testbed.interop.pairings import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
 
 QUIC: Final = "QUIC"
@@ -74,8 +74,9 @@ def _chosen(chosen: Sequence[str], files: Sequence[Path]) -> tuple[dict[str, Any
     """Return the cases and scripts that were chosen by name or as files; all cases and scripts if none was."""
     cases, scripts = load.read(CASES).data, read_scripts(sorted(SCRIPTS.glob("*.utp")))
     for case in chosen:
-        if case not in (known_cases := [*cases["cases"], *scripts]):
+        if case not in (known_cases := [*cases["cases"], CLOSE, *scripts]):
             raise EngineError(f"--case: found {case!r}; allowed: {choices(known_cases, case)}")
+    chosen = [FIRST if case == CLOSE else case for case in chosen]  # which has no run of its own
     if chosen or files:
         cases["cases"] = {name: case for name, case in cases["cases"].items() if name in chosen}
         scripts = {name: script for name, script in scripts.items() if name in chosen} | read_scripts(files)

@@ -122,6 +122,34 @@ def _exceed_its_limit(job: str) -> None:
     subprocess.run(["scontrol", "update", f"JobId={job}", "TimeLimit=1"], check=True)
 
 
+def _kill(job: str) -> None:
+    """As when a node fails: neither the job nor its script says anything."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"SLURM_JOB_ID={job}\0".encode() in (process / "environ").read_bytes():
+                os.kill(int(process.name), signal.SIGKILL)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("snakemake_executor_plugin_cluster_generic") is None,
+    reason="snakemake-executor-plugin-cluster-generic is not installed in this environment",
+)
+def test_a_job_that_is_killed_under_a_scheduler_without_a_plugin_is_submitted_again(tmp_path: Path) -> None:
+    folder, before = _checkout(tmp_path / "checkout"), _jobs()
+    command = [*_command("--workflow-profile", "profiles/cluster-generic"), "--", EXPERIMENT]
+    with subprocess.Popen(command, cwd=folder, env=_environment(default_root())) as snakemake:
+        killed = None
+        while killed is None and snakemake.poll() is None:
+            time.sleep(0.2)
+            states = {number: job["JobState"] for number, job in _jobs().items() if number not in before}
+            killed = next((number for number, state in states.items() if state == "RUNNING"), None)
+        assert killed is not None
+        _kill(killed)
+        assert snakemake.wait() == 0
+    assert _jobs()[killed]["JobState"] in ("FAILED", "CANCELLED")
+    assert _bytes(folder)
+
+
 @pytest.mark.parametrize(("end", "state"), [(_cancel, "CANCELLED"), (_exceed_its_limit, "TIMEOUT")])
 def test_a_job_that_is_ended_keeps_what_it_had_finished(end: Callable[[str], None], state: str, tmp_path: Path) -> None:
     folder, before = _checkout(tmp_path / "checkout"), _jobs()
