@@ -14,6 +14,8 @@ _SAID = (
     (re.compile(r"^Unable to contact the remote controller at (?P<name>\S+)$", re.MULTILINE), "controller"),
 )
 _LARGEST_BYTES = 16 << 20
+_LARGEST_LOG_BYTES = 1 << 20
+_MOST_FILES = 1000
 _QUAGGA = (
     "Quagga is not in Debian 13: `testbed exec --deb frr` adds FRR, its successor; docs/howto/exec.md says what to "
     "change in a script for Quagga"
@@ -151,8 +153,17 @@ def _in_output(folder: Path) -> Iterator[str]:
             text = _SECOND_PORT.sub("", text)
             for pattern, kind in _SAID:
                 yield from (f"{kind} {match['name']}" for match in pattern.finditer(text))
-            yield from (f"module {match['name']}" for match in _RUN_BY_NAME.finditer(text))
-            if _OF_PYTHON_2.search(text):
-                yield "python2 words"
-            if _OF_BYTES.search(text):
-                yield _BYTES
+            yield from _of_python(text)
+    written = (path for path in (folder / "files").rglob("*") if path.is_file() and not path.is_symlink())
+    for file in itertools.islice(written, _MOST_FILES):
+        if file.stat().st_size <= _LARGEST_LOG_BYTES:
+            yield from _of_python(file.read_text(errors="replace"))
+
+
+def _of_python(text: str) -> Iterator[str]:
+    """What Python says of scripts for Python 2; the programs that a script starts often say it in a file of theirs."""
+    yield from (f"module {match['name']}" for match in _RUN_BY_NAME.finditer(text))
+    if _OF_PYTHON_2.search(text):
+        yield "python2 words"
+    if _OF_BYTES.search(text):
+        yield _BYTES

@@ -492,6 +492,14 @@ def test_a_sentence_says_what_helps(
     assert sentence in told
 
 
+def test_a_program_for_python_2_is_found_by_the_log_that_it_leaves(tmp_path: Path) -> None:
+    log = tmp_path / "files" / "logs" / "client.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("AttributeError: 'dict' object has no attribute 'has_key'\n")
+    (tmp_path / "stdout.txt").write_text("")
+    assert missing.missing(tmp_path, [], tmp_path) == ["python2 words"]
+
+
 def test_a_controller_that_answers_at_its_second_port_is_not_missed(tmp_path: Path) -> None:
     asked = "Unable to contact the remote controller at 127.0.0.1:6653\n"
     (tmp_path / "stdout.txt").write_text(f"{asked}Connecting to remote controller at 127.0.0.1:6633\n")
