@@ -101,7 +101,7 @@ def described(flight: Flight) -> dict[str, Any]:
         "seen_at": seen.place,
         "connections": seen.connections,
         "sent_pkts": len(seen.sent.times),
-        "payload_bytes": int(flight.payload.sum()),
+        "payload_bytes": int(flight.payload.sum() + flight.late_bytes.sum()),
         "first_s": round(float(seen.sent.times[0]), 6),
         "last_s": round(float(seen.sent.times[-1]), 6),
         "rtt_ms": spread(1e3 * flight.round_trips.values),
@@ -125,10 +125,14 @@ def facts(flight: Flight, *, is_senders: bool = True) -> list[str]:
     """
     seen = flight.conversation
     said = [*_growth(flight)] if is_senders else []
-    again = len(flight.retransmissions.times)
-    said.append(
-        f"{again:,} of {plural(len(seen.sent.times), 'packet')} sent again" if again else "no packet was sent again"
-    )
+    again, of_all = len(flight.retransmissions.times), f"of {plural(len(seen.sent.times), 'packet')}"
+    late = 0 if is_senders else len(flight.late_bytes)
+    if late:
+        said.append(f"{late:,} {of_all} came late: sent again after a loss before this tap, or overtaken")
+    if again > late:
+        said.append(f"{again - late:,} {of_all} sent again")
+    elif not again:
+        said.append("no packet was sent again")
     if is_senders and (found := policer.find(flight)):
         said.append(policer.says(found))
     if (each := _answers_per_data_pkt(flight) or 0.0) >= MANY_ANSWERS:

@@ -57,6 +57,21 @@ class Flight:
         self.window_bytes: Floats = answers.window_bytes[current]
 
     @cached_property
+    def late_bytes(self) -> Ints:
+        """Payload, bytes, of each packet with an earlier number that nothing had brought to the tap before.
+
+        It was sent again after a loss before the tap, or overtaken on the way there.
+        """
+        sent = self.conversation.sent
+        numbers, payload = sent.first[~self.new], sent.payload_bytes[~self.new]
+        begins = np.append(sent.first[self.new], 0)
+        fills_gap = begins[np.searchsorted(self._behind, numbers, side="right")] > numbers
+        is_first = np.zeros(len(numbers), bool)
+        is_first[np.unique(numbers, return_index=True)[1]] = True
+        late: Ints = payload[fills_gap & is_first]
+        return late
+
+    @cached_property
     def packets(self) -> Series:
         """Packets in flight: sent, and neither acknowledged nor selectively acknowledged (uTP)."""
         return self._outstanding(np.ones_like(self.payload))

@@ -205,6 +205,19 @@ def test_a_mirror_gives_answers_and_the_begin_of_a_connection_twice(
     assert len(packets) == 200
 
 
+def test_what_was_lost_before_the_tap_counts_once_and_is_not_called_sent_again(tmp_path: Path) -> None:
+    def packet(number: int) -> bytes:
+        data = frame(1, 2, 3, 4, 1460 * number, 0)
+        return data[:22] + b"\x3c" + data[23:46] + b"\x50" + data[47:]  # four routers away, without timestamps
+
+    order = [*range(30), *range(34, 41), *range(30, 34), *range(41, 80), 50]
+    seen = [(n / 100, packet(number)) for n, number in enumerate(order)]
+    [view] = observed(tmp_path, capture(tmp_path / "a.pcapng", seen))["flows"][0]["seen_in"]
+    assert view["payload_bytes"] == 80 * 1460
+    late = "4 of 81 packets came late: sent again after a loss before this tap, or overtaken"
+    assert view["facts"] == [late, "1 of 81 packets sent again"]
+
+
 def test_what_has_no_ports_is_named(tmp_path: Path) -> None:
     ping = TCP[:23] + b"\x01" + TCP[24:]
     capture(tmp_path / "a.pcapng", [(0.0, ping), (0.1, ping), (0.2, bytes(60))])
