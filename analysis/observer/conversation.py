@@ -192,7 +192,10 @@ def _tcp(there: pl.DataFrame, back: pl.DataFrame) -> tuple[DataPackets, Answers,
     extra = ((_whole(data, "flags") & (SYN | FIN_FLAG)) > 0).astype(np.int64)
     first = unwrapped(_whole(data, "seq"), 32)
     payload = _whole(data, "payload_bytes")
-    sent = DataPackets(_seconds(data), first, first + payload + extra, payload, _whole(data, "ip_length"))
+    behind = first + payload + extra
+    kept = ~_keep_alives(first, behind, payload)
+    ip_bytes = _whole(data, "ip_length")
+    sent = DataPackets(_seconds(data)[kept], first[kept], behind[kept], payload[kept], ip_bytes[kept])
     shift = _window_shift(there, back)
     back = back.filter((flags & RST == 0) & (flags & 0x10 > 0))
     acked = unwrapped(_whole(back, "ack"), 32, int(first[0]))
@@ -207,6 +210,13 @@ def _tcp(there: pl.DataFrame, back: pl.DataFrame) -> tuple[DataPackets, Answers,
     forward = _echoed(back.filter(pl.Series(advancing)), of_receiver, of_sender)
     backward = _echoed(there, of_sender, of_receiver)
     return sent, answers, forward, backward
+
+
+def _keep_alives(first: Ints, behind: Ints, payload: Ints) -> Bools:
+    """Find what only asks whether the peer is there: the last byte that was sent, of a longer packet, by itself."""
+    reached = np.maximum.accumulate(np.append(first[:1], behind))[:-1]
+    found: Bools = (payload == 1) & (first + 1 == reached) & ~np.isin(first, first[first >= reached])
+    return found
 
 
 def _window_shift(there: pl.DataFrame, back: pl.DataFrame) -> int | None:

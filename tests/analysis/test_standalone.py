@@ -218,6 +218,19 @@ def test_what_was_lost_before_the_tap_counts_once_and_is_not_called_sent_again(t
     assert view["facts"] == [late, "1 of 81 packets sent again"]
 
 
+def test_a_packet_that_keeps_a_connection_alive_is_not_sent_again(tmp_path: Path) -> None:
+    """It repeats the last byte. What repeats a packet of one byte was sent again."""
+
+    def packet(first: int, payload: int) -> bytes:
+        return frame(1, 2, 3, 4, first, 0, length=52 + payload)
+
+    data = [(n / 100, packet(100 * n, 100)) for n in range(40)]
+    alive = [(1.0 + n, packet(3999, 1)) for n in range(3)]
+    seen = [*data, *alive, (4.0, packet(4000, 1)), (4.5, packet(4000, 1))]
+    [view] = observed(tmp_path, capture(tmp_path / "a.pcapng", seen))["flows"][0]["seen_in"]
+    assert (view["sent_pkts"], sum(view["retransmitted_pkts"].values())) == (42, 1)
+
+
 def test_what_has_no_ports_is_named(tmp_path: Path) -> None:
     ping = TCP[:23] + b"\x01" + TCP[24:]
     capture(tmp_path / "a.pcapng", [(0.0, ping), (0.1, ping), (0.2, bytes(60))])
