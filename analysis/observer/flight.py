@@ -60,7 +60,7 @@ class Flight:
     def late_bytes(self) -> Ints:
         """Payload, bytes, of each packet with an earlier number that nothing had brought to the tap before.
 
-        It was sent again after a loss before the tap, or overtaken on the way there.
+        It was sent again after a loss before the tap, or overtaken before it.
         """
         sent = self.conversation.sent
         numbers, payload = sent.first[~self.new], sent.payload_bytes[~self.new]
