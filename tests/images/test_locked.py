@@ -19,7 +19,7 @@ from images.kernel import sources
 from images.locked import GoneError
 from images.rootfs import build as rootfs
 from tests.images.mirror import SUITE, Mirror
-from tests.tools import cargo_lock
+from tests.tools import cargo_lock, npm_lock
 
 NAME = "trial"
 
@@ -277,3 +277,40 @@ def test_each_cargo_lock_has_a_line_for_each_package() -> None:
     assert cargo_lock.known()
     for file in cargo_lock.known():
         assert file.read_text() == cargo_lock.by_line(file.read_text()), f"python -m tests.tools.cargo_lock {file}"
+
+
+OF_NPM = {"version": "1.0.0", "integrity": "sha512-AAAA"}
+
+
+def test_a_lock_of_npm_gives_what_an_implementation_fetches() -> None:
+    lock = {
+        "packages": {
+            "": {"name": "mine"},
+            "node_modules/b": OF_NPM,
+            "node_modules/@s/a": OF_NPM,
+            "node_modules/@s/a/node_modules/b": OF_NPM,
+            "node_modules/tests": OF_NPM | {"dev": True},
+        }
+    }
+    listed = npm_lock.packages(lock)
+    assert [package.name for package in listed] == ["@s/a", "b"]
+    assert npm_lock.entry(listed[0], "0" * 64).startswith(
+        '  - registry: npm\n    package: "@s/a"\n    version: 1.0.0\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        ({"node_modules/a/node_modules/b": OF_NPM | {"version": "2.0.0"}}, "b: found the versions 1.0.0 and 2.0.0"),
+        ({"node_modules/c": {"version": "1.0.0", "resolved": "git+ssh://elsewhere"}}, "c: found no SHA-512"),
+    ],
+)
+def test_what_fetch_cannot_say_of_a_lock_of_npm_is_refused(places: dict[str, dict[str, str]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        npm_lock.packages({"packages": {"node_modules/b": OF_NPM} | places})
+
+
+def test_a_lock_of_an_old_npm_is_refused() -> None:
+    with pytest.raises(ValueError, match="allowed: a lock file of npm 7"):
+        npm_lock.packages({"dependencies": {}})
