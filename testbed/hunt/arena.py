@@ -17,6 +17,8 @@ from testbed.shared.panel import CLIENT
 
 FOLDER: Final = Path(__file__).with_name("arenas")
 DEFAULT: Final = FOLDER / "homes.yaml"
+FURTHER: Final = (FOLDER / "lives.yaml", FOLDER / "marks.yaml")
+"""Where a hunt looks, too, that names no arena."""
 RANGE, CHOICE, MAYBE = "..", " | ", "maybe"
 NONE: Final = "none"
 """A choice that leaves the field out."""

@@ -40,9 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arena",
         type=path,
-        default=arena.DEFAULT,
         metavar="FILE",
-        help="a scenario of ranges to search; default: the links of homes",
+        help="a scenario of ranges to search; default: the links of homes, of queues that mark, and long connections",
     )
     parser.add_argument(
         "--corpus",
@@ -79,11 +78,12 @@ def main(options: argparse.Namespace) -> int:
     known = arguments.senders([client, baseline])
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the implementation under test; allowed: another one")
-    place = arena.read(options.arena, client)
+    place = arena.read(options.arena or arena.DEFAULT, client)
+    further = [] if options.arena else [arena.read(file, client) for file in arena.FURTHER]
     first = corpus.read(options.corpus, client) if options.corpus else []
     applicable = read_properties.covering(_properties(options, known[client]), place)
     folder = own_study.folder_of(options.into, client)
-    others = {name for each in (place, *first) for name in each.implementations}
+    others = {name for each in (place, *further, *first) for name in each.implementations}
     made_of = measure.made_of({client, baseline, *others})
     budget = _Budget(options.budget)
     folder.mkdir(parents=True, exist_ok=True)
@@ -98,6 +98,7 @@ def main(options: argparse.Namespace) -> int:
         options.search,
         lambda: budget.left(len(runs.requested)),
         [each.scenario({}, client) for each in first],
+        further,
     )
     runs.progress = _Progress(hunt, budget)
     findings: list[FindingEvidence] = []

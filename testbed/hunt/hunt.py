@@ -20,6 +20,7 @@ SEED: Final = 1
 """With which scenarios are tried; more seeds ask only about those that break something."""
 OTHERS: Final = 4
 """Beside an earlier version, each scenario of so many is compared with another run, too."""
+FURTHER_ONE_IN: Final = 4
 IDLE: Final = 8
 """Batches in a row that needed no new run, after which the arena has nothing new to try."""
 
@@ -46,19 +47,21 @@ class Finding:
 class Trial:
     """A point that was tried, its scenario, and how near it was to breaking each property that was measured.
 
-    What a corpus gave has no point.
+    What a corpus gave has no point. `arena` is 0 for the hunt's first arena, then the place among its further ones.
     """
 
     point: Point | None
     scenario: Data
     badness: dict[str, float | None]
+    arena: int = 0
 
 
 @dataclass
 class Hunt:
     """A search for scenarios in which a client breaks a property; it goes on while `runs_left` is above zero.
 
-    It begins with those of `corpus`. Tours and random points that follow are the same without them.
+    It begins with those of `corpus`. Tours and random points that follow are the same without them. Beside each
+    `FURTHER_ONE_IN` scenarios of the arena, one of each of `further` is drawn.
     `unsure` counts the scenarios that broke a property with one seed when the budget was over.
     """
 
@@ -71,6 +74,7 @@ class Hunt:
     search: str
     runs_left: Callable[[], float]
     corpus: Sequence[Data] = ()
+    further: Sequence[Arena] = ()
     trials: list[Trial] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     refuted: set[tuple[str, str]] = field(default_factory=set)
@@ -116,15 +120,24 @@ class Hunt:
         yield from self._broken(first, len(first))
         idle = 0
         while not self._is_over:
-            drawn = sum(trial.point is not None for trial in self.trials)
-            points = search.batch(self.arena, drawn, self.seed, self.search) if self.runs_left() > 0 else []
             before = self.search_runs
-            batch = self._measured([Trial(point, self.arena.scenario(point, self.client), {}) for point in points])
+            batch = self._measured(self._drawn() if self.runs_left() > 0 else [])
             idle = idle + 1 if self.search_runs == before else 0
             if not batch or idle == IDLE:
                 return
             self.trials += batch
             yield from self._broken(batch, SUSPECTS)
+
+    def _drawn(self) -> list[Trial]:
+        """Draw the next scenarios of the arena, and then those of the further ones."""
+        count = sum(trial.point is not None and trial.arena == 0 for trial in self.trials)
+        points = search.batch(self.arena, count, self.seed, self.search)
+        batch = [Trial(point, self.arena.scenario(point, self.client), {}) for point in points]
+        for number in range(count // FURTHER_ONE_IN, (count + len(points)) // FURTHER_ONE_IN):
+            for place, arena in enumerate(self.further, 1):
+                point = search.single(arena, number, self.seed)
+                batch.append(Trial(point, arena.scenario(point, self.client), {}, place))
+        return batch
 
     def _is_known(self, prop: Property, scenario: Data) -> bool:
         return any(finding.explains(prop, scenario) for finding in self.findings)
@@ -158,16 +171,19 @@ class Hunt:
     def _due(self, place: int, scenario: Data) -> list[Property]:
         """Return the properties that are looked at in the scenario of a place.
 
-        Beside each scenario runs one in turn of those that properties compare it with. If there is an earlier version,
-        its run is always there, and another one in each scenario of `OTHERS`.
+        Beside each scenario runs one in turn of those that properties compare it with, and Reno's. If there is an
+        earlier version, its run is always there, and another one in each scenario of `OTHERS`.
         """
         fitting = [prop for prop in self.properties if prop.covers(scenario)]
         version = next((prop.comparison for prop in fitting if prop.of_version), None)
-        compared = [prop.comparison for prop in fitting if prop.comparison and prop.comparison != version]
+        always = [
+            prop for prop in fitting if prop.comparison in (None, version) or (prop.is_always_compared and not version)
+        ]
+        compared = [prop.comparison for prop in fitting if prop.comparison and prop not in always]
         others = [each for index, each in enumerate(compared) if each not in compared[:index]]
         turn, later = divmod(place, OTHERS if version else 1)
         in_turn = [others[turn % len(others)]] if others and not later else []
-        return [prop for prop in fitting if prop.comparison in (None, version, *in_turn)]
+        return [prop for prop in fitting if prop in always or prop.comparison in in_turn]
 
     def _broken(self, batch: list[Trial], most: int) -> Iterator[tuple[Property, Trial]]:
         """Yield what of a batch breaks a property for sure; look again at `most` scenarios for each of them."""

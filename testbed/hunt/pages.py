@@ -25,7 +25,7 @@ def write(folder: Path, hunt: Hunt, findings: Sequence[FindingEvidence], again: 
         "format": FORMAT,
         "client": hunt.client,
         "baseline": hunt.baseline,
-        "arena": hunt.arena.document.file.name,
+        "arena": ", ".join(each.document.file.name for each in (hunt.arena, *hunt.further)),
         "seed": hunt.seed,
         "search": hunt.search,
         "scenarios": len(hunt.trials),

@@ -17,7 +17,7 @@ from analysis.series import NotMeasuredError
 from scenarios import schema
 from scenarios.errors import ScenarioError, choices
 from scenarios.implementations import Implementation
-from scenarios.units import QUANTITIES
+from scenarios.units import QUANTITIES, parse
 from testbed.hunt.arena import MAYBE, Arena, written
 from testbed.hunt.scenario import Data, of_client
 from testbed.shared.panel import CLIENT
@@ -28,8 +28,15 @@ SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 OTHER: Final = "other"
 ALONE, BESIDE = "alone", "beside"
 BASELINE: Final = "baseline"
+RENO: Final = "reno"
+"""Stands for what RFC 5681 gives; its run is beside each scenario that a property of it covers."""
+_IMPLEMENTATION_OF_RENO: Final = "tcp-reno"
 OWN: Final = "property"
 """The name of the property of a command line."""
+BASE_S: Final = 660
+"""So long a base delay lives (RFC 6817, section 4.2: ten minutes, and the current one)."""
+MOST_GROWN_MS: Final = 10
+"""A part of the shortest target; what a route is longer counts as a queue until the base delay is forgotten."""
 MIDDLE: Final = "duration / 2"
 _BROKEN, _WORST, _KEPT = 1.0, 2.0, 0.999
 _QUANTITIES: Final = {"rate": "rate", "buffer": "packets"}
@@ -53,12 +60,19 @@ class Property:
     transports: list[str] | None
     of_path: bool
     of_version: bool
+    of_marks: bool
+    of_settled: bool
     because: str
 
     @property
     def expressions(self) -> list[str]:
         """What has to be measured in each run of the client."""
         return [self.measured, self.instant, *([] if self.comparison else [self.bound])]
+
+    @property
+    def is_always_compared(self) -> bool:
+        """Whether the run beside is there in each scenario, not in turn with others."""
+        return bool(self.comparison and self.comparison.get("client") == RENO)
 
     @property
     def is_against_another(self) -> bool:
@@ -74,6 +88,10 @@ class Property:
 
     def covers(self, data: Data) -> bool:
         """Whether a scenario is one of those that the property is about."""
+        if self.of_marks and not data["bottleneck"].get("params", {}).get("ecn"):
+            return False
+        if self.of_settled and _grown_ms(data) > MOST_GROWN_MS:
+            return False
         return self.flows is None or (self.flows == ALONE) == (len(data["flows"]) == 1)
 
     def other(self, data: Data, baseline: str) -> Data | None:
@@ -87,9 +105,11 @@ class Property:
                 if field in place:
                     quantity = QUANTITIES[_QUANTITIES[field]]
                     place[field] = written(quantity.parse(place[field]) * factor, quantity)
-        if whose := self.comparison.get("client"):
-            return of_client(changed, baseline if whose == BASELINE else str(data["flows"][1]["implementation"]))
-        return changed
+        whose = self.comparison.get("client")
+        if whose is None:
+            return changed
+        beside = {BASELINE: baseline, RENO: _IMPLEMENTATION_OF_RENO}
+        return of_client(changed, beside[whose] if whose in beside else str(data["flows"][1]["implementation"]))
 
     def badness(self, measured: Number, bound: Number) -> float | None:
         """Say how near a run is to breaking it: more than 1 where it does, at most 2; None where nothing is known."""
@@ -114,6 +134,19 @@ class Property:
         with suppress(NotMeasuredError):
             return expressions.arithmetic(self.bound, {OTHER: other})
         return None
+
+
+def _grown_ms(data: Data) -> float:
+    """Return by how much the forward path is longer at the end than at its shortest in the last `BASE_S`, ms."""
+    since_ns = parse(data["duration"], "time") - BASE_S * 10**9
+    changes = [
+        (parse(event["at"], "time"), parse(event["delay"]["forward"], "time"))
+        for event in data.get("events", ())
+        if "forward" in event.get("delay", {})
+    ]
+    known = [(0, parse(data["delay"]["forward"], "time")), *sorted(changes)]
+    first = max(place for place, (at_ns, _) in enumerate(known) if at_ns <= max(since_ns, 0))
+    return (known[-1][1] - min(delay_ns for _, delay_ns in known[first:])) / 10**6
 
 
 def _ratio(low: float, high: float) -> float:
@@ -177,6 +210,8 @@ def of_expression(text: str) -> Property:
         "holds": text,
         "of_path": False,
         "of_version": False,
+        "of_marks": False,
+        "of_settled": False,
         "because": "The command line asks for it.",
     }
     return _property(OWN, says, MIDDLE)
@@ -192,7 +227,8 @@ def _property(name: str, data: dict[str, Any], instant: str) -> Property:
         raise ValueError(f"found the bound {bound!r}, which is not made of {OTHER!r} and numbers alone")
     if OTHER in names_of(measured):
         raise ValueError(f"found {OTHER!r} on the left side")
-    texts = {field: data[field] for field in ("says", "otherwise", "holds", "of_path", "of_version", "because")}
+    told = ("says", "otherwise", "holds", "of_path", "of_version", "of_marks", "of_settled", "because")
+    texts = {field: data[field] for field in told}
     return Property(
         name,
         measured=measured,

@@ -41,6 +41,11 @@ def batch(arena: Arena, number: int, seed: int, search: str) -> list[Point]:
     ]
 
 
+def single(arena: Arena, number: int, seed: int) -> Point:
+    """Draw the point of an arena that comes after `number` of its points, evenly; the same for the same arguments."""
+    return _drawn(arena, random.Random(f"{seed} {number} {arena.document.file.name}"))  # noqa: S311 (repeats)
+
+
 def _drawn(arena: Arena, draw: random.Random) -> Point:
     return _point(arena, partial(_at_random, draw))
 

@@ -5,6 +5,10 @@ nobody chose. A copy of the project in FOLDER gets an implementation `planted-NA
 each is hunted in the default arena with all properties, until one is broken for sure or the scenarios are used up. The
 baseline is the implementation without the fault; what this one breaks in the same scenario does not count. What is
 found goes to FOLDER/found.jsonl, and the table of it to the terminal.
+
+With --classes it hunts those of classes.yaml, and with --sound implementations that nobody planted anything in, as
+`testbed hunt NAME` does: with no sound version beside them, in all arenas, against CUBIC. Of those it tells whether the
+hunt finds them, of these how many give a false alarm.
 """
 
 import argparse
@@ -26,15 +30,21 @@ import yaml
 from analysis.judge.intervals import fraction
 from scenarios import implementations
 from testbed.hunt import arena, measure, read_properties, search
+from testbed.hunt.command import SECOND
 from testbed.hunt.hunt import Hunt, Trial, expressions
 from testbed.hunt.question import HuntQuestion
 from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import of_client
+from testbed.shared.panel import STANDARD
 
 ROOT: Final = Path(__file__).parents[2]
 FAULTS: Final = Path(__file__).with_name("faults.yaml")
 BLIND: Final = Path(__file__).with_name("blind.yaml")
 """Faults that mutants.py drew, and nobody chose."""
+CLASSES: Final = Path(__file__).with_name("classes.yaml")
+"""Faults that are hunted without a sound version beside them."""
+ALONE: Final = "default"
+"""The name, in tables, of a search as `testbed hunt NAME` makes it."""
 COPIED: Final = (
     "analysis",
     "common",
@@ -82,12 +92,23 @@ package protocol
 import (
 	"os"
 	"strings"
+	"time"
 )
 
 var parameters = os.Getenv("PARAMS")
 
 // Planted tells whether a fault counts.
 func Planted(fault string) bool { return strings.Contains(parameters, `"`+fault+`"`) }
+
+var begun, kept = time.Now(), uint64(0)
+
+// Kept returns the value of the program's first second.
+func Kept(value uint64) uint64 {
+	if kept == 0 || time.Since(begun) < time.Second {
+		kept = value
+	}
+	return kept
+}
 """
 
 
@@ -178,9 +199,9 @@ class Found:
     cpu_s: float
 
 
-def faults() -> list[Fault]:
-    """All faults of the files."""
-    return [Fault(**fault) for file in (FAULTS, BLIND) if file.exists() for fault in yaml.safe_load(file.read_text())]
+def faults(files: Sequence[Path] = (FAULTS, BLIND)) -> list[Fault]:
+    """All faults of some files."""
+    return [Fault(**fault) for file in files if file.exists() for fault in yaml.safe_load(file.read_text())]
 
 
 def _replaced(text: str, old: str, new: str) -> str:
@@ -218,6 +239,35 @@ def hunted(
     return Found(fault.name, how, seed, number, broken, len(hunt.trials), len(runs.requested), cpu_s)
 
 
+def alone(client: str, seed: int, most: int, folder: Path, everyone: set[str]) -> Found:
+    """Search as `testbed hunt` does that names nothing but a client, until a property is broken for sure."""
+    about = implementations.known()[client]
+    asked = read_properties.load_all(about, against_version=False)
+    baseline = STANDARD if client != STANDARD else SECOND
+    place, *further = (arena.read(file, client) for file in (arena.DEFAULT, *arena.FURTHER))
+    others = {name for each in (place, *further) for name in each.implementations}
+    runs = measure.MeasuredRuns(folder, expressions(asked), measure.made_of(everyone | others))
+    how = search.SEARCHES[0]
+    hunt = Hunt(
+        place,
+        asked,
+        client,
+        baseline,
+        runs,
+        seed,
+        how,
+        lambda: math.inf if len(hunt.trials) < most else 0,
+        further=further,
+    )
+    number, broken = None, ""
+    for prop, trial in hunt.broken():
+        number, broken = 1 + [each is trial for each in hunt.trials].index(True), prop.name
+        break
+    cpu_s = round(runs.cpu_s, 1)
+    name = client.removeprefix(PREFIX)
+    return Found(name, ALONE, seed, number, broken, len(hunt.trials), len(runs.requested), cpu_s)
+
+
 def _is_new(hunt: Hunt, prop: Property, trial: Trial) -> bool:
     """Whether the implementation without the fault keeps the property. Some properties have asked already."""
     if prop.of_path or prop.of_version:
@@ -226,18 +276,18 @@ def _is_new(hunt: Hunt, prop: Property, trial: Trial) -> bool:
     return not without.breaking([of_client(trial.scenario, hunt.baseline)])[0]
 
 
-def planted(folder: Path) -> Path:
-    """Return a copy of the project with all faults, built."""
+def planted(folder: Path, everyone: Sequence[Fault]) -> Path:
+    """Return a copy of the project with some faults, built."""
     project = folder / "project"
     if not project.exists():
         draft = folder / "draft"
         shutil.rmtree(draft, ignore_errors=True)
         for name in COPIED:
             shutil.copytree(ROOT / name, draft / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for fault in faults():
-            fault.plant(draft, faults())
+        for fault in everyone:
+            fault.plant(draft, everyone)
         draft.rename(project)
-    programs = [fault.client for fault in faults() if fault.of not in MODULES]
+    programs = [fault.client for fault in everyone if fault.of not in MODULES]
     subprocess.run(
         [sys.executable, "-m", "images", "libutp", QUIC, *programs], cwd=project, env=environment(project), check=True
     )
@@ -257,7 +307,7 @@ def kept(folder: Path) -> list[Found]:
 
 def summary(found: Sequence[Found]) -> Iterator[str]:
     """Yield what each search found with each seed: of the faults, and of what is harmless."""
-    kinds = {fault.name: fault.harmless for fault in faults()}
+    kinds = {fault.name: fault.harmless for fault in faults((FAULTS, BLIND, CLASSES))}
     for how, seed in sorted({(result.search, result.seed) for result in found}):
         own = [result for result in found if (result.search, result.seed) == (how, seed)]
         harmful, harmless = ([result for result in own if kinds.get(result.fault) is kind] for kind in (False, True))
@@ -273,7 +323,7 @@ def table(found: Sequence[Found]) -> Iterator[str]:
     searches = sorted({result.search for result in found})
     yield f"| fault | of | {' | '.join(searches)} | property |"
     yield f"|---|---|{'---|' * (len(searches) + 1)}"
-    for fault in faults():
+    for fault in faults((FAULTS, BLIND, CLASSES)):
         own = [result for result in found if result.fault == fault.name]
         if own:
             by_search = [
@@ -304,19 +354,31 @@ def against_random(found: Sequence[Found]) -> Iterator[str]:
             yield f"| {fault.says} | {how} | {' | '.join(medians)} | {times:.1f} | {fewer} of {len(pairs)} seeds |"
 
 
+def _note(folder: Path, result: Found) -> None:
+    with (folder / FOUND).open("a") as file:
+        file.write(json.dumps(asdict(result)) + "\n")
+    print(result, file=sys.stderr, flush=True)
+
+
 def main() -> int:
     """Search for what was not searched for before; print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--fault", action="append", default=[], choices=[fault.name for fault in faults()])
+    parser.add_argument(
+        "--fault", action="append", default=[], choices=[fault.name for fault in faults((FAULTS, BLIND, CLASSES))]
+    )
     parser.add_argument("--search", action="append", default=[], choices=search.SEARCHES)
     parser.add_argument("--seed", action="append", default=[], type=int)
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="check this property; repeatable")
     parser.add_argument("--scenarios", type=int, default=64, help="tried in each search; default: %(default)s")
+    parser.add_argument("--classes", action="store_true", help="hunt those of classes.yaml, by default options")
+    parser.add_argument("--sound", action="append", default=[], metavar="NAME", help="hunt this implementation so, too")
     options = parser.parse_args()
+    by_default = options.classes or options.sound
+    everyone = faults((CLASSES,) if by_default else (FAULTS, BLIND))
     folder = options.folder.resolve()
     if folder / "project" != ROOT:
-        project = planted(folder)
+        project = planted(folder, everyone)
         words = [
             sys.executable,
             "-m",
@@ -324,16 +386,19 @@ def main() -> int:
             *(str(folder) if word == str(options.folder) else word for word in sys.argv[1:]),
         ]
         return subprocess.run(words, cwd=project, env=environment(project), check=False).returncode
-    everyone = {fault.client for fault in faults()} | {fault.of for fault in faults()}
-    wanted = [fault for fault in faults() if not options.fault or fault.name in options.fault]
+    known = {fault.client for fault in everyone} | {fault.of for fault in everyone} | {*options.sound}
+    wanted = [fault for fault in everyone if not options.fault or fault.name in options.fault]
     done = {(result.fault, result.search, result.seed) for result in kept(folder)}
     (folder / "runs").mkdir(exist_ok=True)
-    for seed, how, fault in product(options.seed or [1], options.search or search.SEARCHES, wanted):
-        if (fault.name, how, seed) not in done:
-            result = hunted(fault, how, seed, options.scenarios, options.only, folder / "runs", everyone)
-            with (folder / FOUND).open("a") as file:
-                file.write(json.dumps(asdict(result)) + "\n")
-            print(result, file=sys.stderr, flush=True)
+    if by_default:
+        clients = [fault.client for fault in wanted] if options.classes else []
+        for seed, client in product(options.seed or [1], [*clients, *options.sound]):
+            if (client.removeprefix(PREFIX), ALONE, seed) not in done:
+                _note(folder, alone(client, seed, options.scenarios, folder / "runs", known))
+    else:
+        for seed, how, fault in product(options.seed or [1], options.search or search.SEARCHES, wanted):
+            if (fault.name, how, seed) not in done:
+                _note(folder, hunted(fault, how, seed, options.scenarios, options.only, folder / "runs", known))
     found = kept(folder)
     print("\n".join([*table(found), "", *against_random(found), "", *summary(found)]))
     return 0

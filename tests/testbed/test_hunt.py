@@ -465,7 +465,59 @@ def test_beside_an_earlier_version_other_comparisons_are_rare(small: Path) -> No
     versions = {prop.name for prop in asked if prop.of_version and prop.flows != "beside"}
     assert all(names >= versions for names in compared)
     assert [number for number, names in enumerate(compared) if names > versions] == [0, 4, 8, 12, 16]
-    assert set().union(*compared) == {prop.name for prop in asked if prop.comparison and prop.flows != "beside"}
+    assert set().union(*compared) == {prop.name for prop in asked if prop.comparison and prop.covers(alone)}
+
+
+def test_beside_four_scenarios_of_homes_come_one_of_each_further_arena_and_reno(small: Path) -> None:
+    asked = read_properties.load_all(implementations.known()["libutp"], against_version=False)
+    place = arena.read(small, "libutp")
+    further = [arena.read(file, "libutp") for file in arena.FURTHER]
+    runs = Formula(small.parent, asked, lambda *_: 1.0)
+    hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, 1, "tour", lambda: 0, further=further)
+    hunt.trials = hunt._drawn()
+    hunt.trials += hunt._drawn()
+    assert [trial.arena for trial in hunt.trials] == [0, 0, 0, 0, 1, 2] * 2
+    assert len({name(trial.scenario) for trial in hunt.trials if trial.arena}) == 4
+    assert [trial.point for trial in hunt.trials if not trial.arena] == [
+        *search.batch(place, 0, 1, "tour"),
+        *search.batch(place, 4, 1, "tour"),
+    ]
+    lives = hunt.trials[4].scenario
+    assert lives["duration"] == "20min"
+    assert {"slow", "unused"} <= {prop.name for prop in hunt._due(0, lives)}
+
+
+@pytest.mark.parametrize(
+    ("events", "duration", "is_covered"),
+    [
+        ([], "30s", True),
+        ([{"at": "5s", "on": "path", "delay": {"forward": "100ms"}}], "30s", False),
+        ([{"at": "5s", "on": "path", "delay": {"forward": "100ms"}}], "20min", True),  # forgotten by then
+        ([{"at": "600s", "on": "path", "delay": {"forward": "100ms"}}], "20min", False),
+        ([{"at": "5s", "on": "path", "delay": {"backward": "100ms"}}], "30s", True),
+        (
+            [
+                {"at": "5s", "on": "path", "delay": {"forward": "1ms"}},
+                {"at": "7s", "on": "path", "delay": {"forward": "50ms"}},
+            ],
+            "30s",
+            False,
+        ),
+    ],
+)
+def test_what_a_longer_route_makes_slow_for_ten_minutes_is_no_fault(
+    events: list[dict[str, Any]], duration: str, is_covered: bool
+) -> None:
+    slow = read_properties.load(read_properties.FOLDER / "slow.yaml")
+    alone = {"flows": [{"name": "client"}], "delay": {"forward": "50ms", "backward": "1ms"}, "bottleneck": {}}
+    assert slow.covers(alone | {"duration": duration, "events": events}) is is_covered
+
+
+def test_marks_are_asked_for_where_a_queue_marks() -> None:
+    marks = read_properties.load(read_properties.FOLDER / "marks.yaml")
+    alone = {"flows": [{"name": "client"}], "delay": {"forward": "5ms", "backward": "1ms"}, "duration": "20s"}
+    assert marks.covers(alone | {"bottleneck": {"queue": "codel", "params": {"ecn": True}}})
+    assert not marks.covers(alone | {"bottleneck": {"queue": "codel"}})
 
 
 def test_a_path_at_fault_is_no_finding(small: Path) -> None:
