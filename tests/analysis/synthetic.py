@@ -202,6 +202,7 @@ def write(root: Path, made: Made) -> Path:
         "wall_s": 0.5,
         "cpu_s": 0.4,
         "audit": {},
+        "counters": {"queues": {"bottleneck": {"dropped_pkts": 4, "overflowed_pkts": 4, "marked_pkts": 0}}},
         "flows": {name: {} for name in made.flows},
     }
     (folder / "summary.json").write_text(json.dumps(summary))
