@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import read_made
-from analysis.judge.verdict import WORST_FIRST, Verdict, counted
+from analysis.judge.verdict import WORST_FIRST, Verdict, counted, worst
 from common.counts import plural
 from common.sums import DamagedError
 from testbed.shared.page import write_page
@@ -41,6 +41,7 @@ def write(into: Path) -> Path:
         "words": Counter(
             cells[name, row["id"]]["verdict"] for name in documents for row in rows if (name, row["id"]) in cells
         ),
+        "placebos": {name: _placebo(document) for name, document in documents.items()},
         "counts": {name: Counter(verdicts(document["criteria"])) for name, document in documents.items()},
     }
     return write_page(into / "index.html", TEMPLATE, values, made=None, again="")
@@ -70,3 +71,14 @@ def _evaluations(into: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def verdicts(criteria: Sequence[dict[str, Any]]) -> list[Verdict]:
     """List the verdicts of all cells of criteria."""
     return [Verdict(cell["verdict"]) for criterion in criteria for cell in criterion["cells"]]
+
+
+def placebo_verdicts(criteria: Sequence[dict[str, Any]]) -> list[Verdict]:
+    """List the placebo's verdicts in the same cells; none where a baseline has no placebo."""
+    return [Verdict(cell["placebo"]) for criterion in criteria for cell in criterion["cells"] if cell.get("placebo")]
+
+
+def _placebo(document: dict[str, Any]) -> dict[str, str] | None:
+    """Give the worst verdict of the placebo beside a control, and how often it has which; None without one."""
+    told = placebo_verdicts(document["criteria"])
+    return {"verdict": worst(told), "text": counted(told)} if told else None

@@ -8,7 +8,7 @@ from typing import Any, Final
 from analysis.documents import read_made
 from analysis.judge.verdict import SIGNS, WORST_FIRST, Verdict
 from scenarios import implementations
-from testbed.evaluate.matrix import DATA, verdicts
+from testbed.evaluate.matrix import DATA, placebo_verdicts, verdicts
 from testbed.evaluate.pages import place
 
 TITLES: Final = {"tcp": "Congestion controls of TCP", "utp": "Programs with uTP", "udp": "Programs with QUIC"}
@@ -51,12 +51,20 @@ def _table(documents: Sequence[dict[str, Any]]) -> list[str]:
             stands = " | ".join(_standing(criterion) for criterion in of_all)
             level = "" if first["level"] == "text" else f" ({first['level']})"
             lines.append(f"| {first['section']} {first['title']}{level} | {len(first['cells'])} | {stands} |")
+    told = [placebo_verdicts(document["criteria"]) for document in documents]
+    if any(told):
+        stands = " | ".join(_shown(each) if each else "none" for each in told)
+        lines.append(f"| Placebo, beside each | {max(map(len, told))} | {stands} |")
     return lines
 
 
 def _standing(criterion: dict[str, Any]) -> str:
     """Show how many cells of a criterion have another verdict than `holds`; the sign of that if none has."""
-    counts = Counter(verdicts([criterion]))
+    return _shown(verdicts([criterion]))
+
+
+def _shown(told: Sequence[Verdict]) -> str:
+    counts = Counter(told)
     others = [
         f"{SIGNS[verdict]}\xa0{counts[verdict]}"
         for verdict in WORST_FIRST

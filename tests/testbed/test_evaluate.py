@@ -395,7 +395,8 @@ def test_a_page_keeps_its_tables_where_an_evaluation_is_missing(
 
 def test_a_matrix_of_all_controls_whose_signs_lead_to_their_evidence(tmp_path: Path) -> None:
     met, failed = cell("single", Verdict.HOLDS), cell("rate=1mbit", Verdict.FAILS)
-    for name, cells in (("tcp-good", [met]), ("tcp-bad", [met, failed])):
+    beside = [replace(met, placebo=Verdict.OPEN), replace(failed, placebo=Verdict.HOLDS)]
+    for name, cells in (("tcp-good", [met]), ("tcp-bad", beside)):
         (tmp_path / name).mkdir()
         pages.write(tmp_path / name, [judged("MUST", cells)], name, "tcp-cubic", 5, {}, AGAIN)
     other = Result(Criterion("y", "9.10", "Another", "text", "Why?", [FLOOR], [], None), [met])
@@ -404,6 +405,8 @@ def test_a_matrix_of_all_controls_whose_signs_lead_to_their_evidence(tmp_path: P
     assert '<a class="verdict does-not-hold" href="tcp-bad/index.html#x" title="1 holds, 1 does not hold"' in text
     assert '<a class="verdict holds" href="tcp-good/index.html#y" title="1 holds"' in text
     assert "tcp-bad/index.html#y" not in text  # it was not asked there
+    assert 'title="1 holds, 1 open" aria-label="tcp-bad, placebo: 1 holds, 1 open"' in text
+    assert markdown([tmp_path / "tcp-bad"]).splitlines()[5] == "| Placebo, beside each | 2 | \u25cb\xa01 |"
     assert text.index("9.9 A title") < text.index("9.10 Another")
     assert "<h1>1 of 2 congestion controls met all that was measured of RFC 9743&#39;s criteria</h1>" in text
     assert invalid(tmp_path, "index.html") == ""
