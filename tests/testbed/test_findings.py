@@ -14,7 +14,7 @@ from testbed.tables import END, START
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "findings.md"
 FOLDER = PAGE.with_suffix("")
 FILES = sorted(FOLDER.glob(f"*/{tables.FILE}"))
-CASES = read_document(Path(tables.__file__).parents[1] / "interop" / "cases.yaml").data
+CASES = read_document(PAGE.parents[2] / "workflows/rulebooks/interop/cases.yaml").data
 NO_FINDING = ("What a hunt can see of these", "Which of these are newer than the hunt")
 
 
