@@ -29,7 +29,7 @@ from testbed import own_study
 from testbed.cli import main
 from testbed.gate import budgets, judge, reports
 from testbed.gate.command import DEFAULT, DEFAULT_UDP, default_for, prepare
-from testbed.shared.panel import panel
+from testbed.shared.panel import panel, point
 from testbed.shared.units import unit
 from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows
@@ -92,6 +92,16 @@ def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
         "libtorrent@2.0.9",
     )
     assert [next(iter(yaml.safe_load(text))) for text in shown[2:]] == ["versions", True, "gate"]  # `on` is true
+
+
+def test_each_case_of_bbr_that_runs_has_a_budget_and_the_page_lists_all() -> None:
+    folder = Path(__file__).parents[2] / "workflows" / "rulebooks" / "bbr"
+    asked = budgets.load(folder / "statements.yaml")
+    cells = {point(cell.name) for cell in expand(folder / "cases.yaml", "complete")}
+    assert {f"case={case}" for budget in asked.budgets for case in budget.cells["case"]} == cells
+    listed = re.findall(r"(?m)^\| (\d+) \| [^|]+ \| (`?[\w -]+`?) \|", PAGE)
+    assert [int(number) for number, _ in listed] == list(range(1, 23))
+    assert {f"case={case.strip('`')}" for _, case in listed if case.startswith("`")} == cells
 
 
 def test_the_transport_chooses_the_default_budgets() -> None:
