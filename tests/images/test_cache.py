@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import signal
@@ -177,6 +178,14 @@ def test_who_waits_for_another_process_says_for_whom_and_since_when(store: Store
     )
     assert len(said) == 1
     assert re.fullmatch(told, said[0], re.DOTALL)
+
+
+def test_who_finds_an_entry_whole_waits_for_nobody(store: Store, said: list[str]) -> None:
+    entry = store.ensure("kind", "d1", Builder())
+    with (store.root / "locks" / "kind-d1").open("a+") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert Store(store.root, said.append).ensure("kind", "d1", Builder()) == entry
+    assert said == []
 
 
 def test_pruning_keeps_what_it_is_told_to(store: Store, said: list[str]) -> None:
