@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims import kinds
-from analysis.claims.registry import EXPRESSION, Experiment, Study, expressions_of
+from analysis.claims.registry import EXPRESSION, Experiment, Study, expressions_of, found
 from analysis.figures.panels import NAMES as PANELS
 from scenarios import scenario_files
 from scenarios.cell_names import SINGLE
@@ -49,7 +49,7 @@ def problems(experiment: Experiment, study: Study, cells_of: FindCells) -> Itera
         has_cell = bool({"cell", "cells"} & entry.keys()) or set(cells) == {SINGLE} or path[0] == "figure"
         scope = kinds.Scope(experiment.words, flows=flows, cells=cells, has_cell=has_cell, ends_s=ends_s)
         if wrong := kinds.problem(expression, scope):
-            yield document.problem(path, f"found {expression!r}: {wrong}", EXPRESSION)
+            yield document.problem(path, f"{found(expression)}: {wrong}", EXPRESSION)
 
 
 def scenario_of(folder: Path, experiment: str) -> Path | None:

@@ -328,11 +328,11 @@ def _bad_claim(document: Document, path: FieldPath, entry: dict[str, Any]) -> It
         if number(other) is None:
             yield document.problem((*path, "alternatives", index), f"found {other!r}", "a number")
     if checks == ["measure"] and not isinstance(interval, list) and number(entry.get("paper", "")) is None:
-        yield document.problem((*path, "paper"), _found(entry.get("paper")), "a number to judge by, or `holds`")
+        yield document.problem((*path, "paper"), found(entry.get("paper")), "a number to judge by, or `holds`")
     cause = entry.get("cause")
     if isinstance(cause, dict) and (cause["evidence"] in VARIED) != ("by" in cause):
         allowed = f"the run that varied something, with {', '.join(VARIED)}"
-        yield document.problem((*path, "cause", "by"), _found(cause.get("by")), allowed)
+        yield document.problem((*path, "cause", "by"), found(cause.get("by")), allowed)
 
 
 def _is_interval(interval: str | list[str]) -> bool:
@@ -354,9 +354,9 @@ def _bad_expressions(document: Document) -> Iterator[Problem]:
         of_words = {name: str(document.data["words"][name]) for name in defined}
         wrong = expressions.problem(value, defined) or kinds.problem(value, kinds.Scope(of_words), _kind(path))
         if wrong:
-            yield document.problem(path, f"{_found(value)}: {wrong}", EXPRESSION)
+            yield document.problem(path, f"{found(value)}: {wrong}", EXPRESSION)
         elif path[-1] in ("measure", "holds") and not syntax.asks(value):
-            yield document.problem(path, f"{_found(value)}, which asks nothing of a run", "an expression with a word")
+            yield document.problem(path, f"{found(value)}, which asks nothing of a run", "an expression with a word")
 
 
 def expressions_of(document: Document) -> Iterator[tuple[FieldPath, str]]:
@@ -406,7 +406,8 @@ def _leaves(data: Any, path: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
         yield from _leaves(value, (*path, name))
 
 
-def _found(value: object) -> str:
+def found(value: object) -> str:
+    """Say what a field holds, cut to what a message has room for beside the reason."""
     if value is None:
         return "missing"
     shown = repr(value)

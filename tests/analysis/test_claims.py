@@ -375,6 +375,11 @@ PANELS: dict[str, object] = {"kind": "time-series", "panels": ["rate"]}
         ({"measure": "cell('a').jain()"}, PANELS, "there is no cell 'a'; the cells are buffer=20p, buffer=40p"),
         ({}, PANELS, "claims[0].measure: found 'jain()': 'jain' is of one cell; name it as the field `cell`, or by"),
         (
+            {"measure": " + ".join(["cell('buffer=20p').jain()"] * 15 + ["jain()"])},
+            PANELS,
+            "...: 'jain' is of one cell",
+        ),
+        (
             OF_CELL,
             PANELS | {"panels": ["rate", "wait-ms"]},
             "figure.panels[1]: found 'wait-ms'; allowed: rate, window,",
