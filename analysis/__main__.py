@@ -30,7 +30,9 @@ def main(arguments: Sequence[str] | None = None, called: str = "python -m analys
     Returns 0 done, 1 a comparison found a difference, 2 bad input, 3 it hung, 130 interrupted (Ctrl-C), 141 nobody
     reads the output.
     """
-    options = _parser(called).parse_args(arguments)
+    options, unknown = _parser(called).parse_known_args(arguments)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if wrong := wrong_shell():
         print(f"analysis: {wrong}", file=sys.stderr)
         return 2
@@ -382,6 +384,8 @@ def _parser(called: str) -> argparse.ArgumentParser:
     seeds = commands.add_parser("seeds", help="cells whose scenarios have other seeds than the verdicts of a set need")
     seeds.add_argument("--studies", type=path, required=True, help="folder of the studies")
     seeds.add_argument("--reference", type=path, required=True, help="folder of the reference set")
+    for own in commands.choices.values():
+        own.set_defaults(parser=own)
     return parser
 
 

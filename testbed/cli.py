@@ -105,7 +105,7 @@ def _carried_out(words: list[str]) -> int:
     options.others = others
     options.again = shlex.join(["testbed", *words[0].split(), *words[1:]])
     if others and not options.passes_on:
-        parser.error(f"unrecognized arguments: {' '.join(others)}")
+        commands.choices[options.command].error(f"unrecognized arguments: {' '.join(others)}")
     try:
         options.elsewhere = of_commands.elsewhere(getattr(options, "elsewhere", []))
         with interrupt.terminable():

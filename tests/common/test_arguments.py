@@ -41,6 +41,16 @@ def test_an_empty_name_is_no_folder(words: list[str], capsys: pytest.CaptureFixt
     assert "found an empty text; allowed: the name of a file or folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["observe", "plan", "run"])
+def test_an_unknown_option_shows_what_its_command_takes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "x.yaml", "--outt", "y"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: testbed {command} ")
+    assert said.endswith("unrecognized arguments: --outt y\n")
+
+
 def test_a_limit_of_addresses_below_what_libraries_need() -> None:
     limited = f"ulimit -v 1500000; exec {shlex.quote(sys.executable)} -c"
     code = "from testbed.cli import main; raise SystemExit(main(['plan', 'x.yaml']))"
