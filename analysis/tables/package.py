@@ -9,6 +9,8 @@ from analysis.tables.schema import Table
 from common import sums
 
 FILE: Final = "datapackage.json"
+FORMAT: Final = 1
+"""Of the tables, whose `version` it is."""
 _PROFILE: Final = "https://datapackage.org/profiles/2.0/datapackage.json"
 _TYPES: Final = {"true or false": "boolean", "text": "string", "float64": "number"}
 
@@ -18,6 +20,7 @@ def describe(tables: Iterable[Table], folder: Path) -> None:
     package = {
         "$schema": _PROFILE,
         "name": "testbed-tables",
+        "version": str(FORMAT),
         "title": "Runs, flows, queues, events and claims of the LEDBAT testbed",
         "description": "docs/reference/tables.md has the meaning of each column, too",
         "resources": [_resource(table, folder / f"{table.name}.parquet") for table in tables],
