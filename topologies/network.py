@@ -176,7 +176,9 @@ class BatchIntf(Intf):  # type: ignore[misc]
             self.ip, self.prefixLen = address.split("/")
         self.batch_ip(f"link set {self.name} up")
         for ip, mac in neighbours or []:
-            self.batch_ip(f"neighbour add {ip} lladdr {mac} nud permanent dev {self.name}")
+            # Linux forgets a path's MTU after 30 s, instead of 10 min, where the next hop of IPv6 is not known as a router
+            router = " router" if ":" in ip else ""
+            self.batch_ip(f"neighbour add {ip} lladdr {mac} nud permanent{router} dev {self.name}")
         if egress:
             for line in egress.add(self.name):
                 node.configuration.tc(node.namespace, node.name, line)

@@ -87,6 +87,19 @@ flows:
   - {name: ledbat, implementation: tcp-ledbat, from: p2, to: p3}
 duration: 4s
 """
+# long enough for Linux to look through what it learnt, which it does every 30 s
+LEARNT = """\
+experiment: learnt
+title: A sender that learns the MTU of its path
+ip: 6
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 2mbit, buffer: 40p}
+delay: {forward: 20ms, backward: 20ms}
+flows: [{name: tcp, implementation: tcp-reno, from: s1, to: d1}]
+events: [{at: 0s, on: path, mtu: {forward: 1280B}}]
+duration: 64s
+captures: [sender]
+"""
 MTU_BYTES = 1280
 
 
@@ -211,3 +224,10 @@ def test_libutp_sends_what_every_link_with_ipv6_carries_or_what_it_is_told(
     seen = of_program(name, tmp_path)
     assert seen["ip_length"].max() == full_bytes
     assert seen["payload_bytes"].max() == full_bytes - 40 - 8 - 20
+
+
+def test_a_sender_keeps_the_mtu_of_its_path(tmp_path: Path) -> None:
+    [cell] = expand(trial(tmp_path, LEARNT), "complete")
+    long = packets(carried_out(cell, tmp_path)).filter(pl.col("ip_length") > MTU_BYTES)
+    assert 0 < len(long) < 20
+    assert long["time_ns"].max() < 2 * 10**9
