@@ -176,7 +176,7 @@ class BatchIntf(Intf):  # type: ignore[misc]
             self.ip, self.prefixLen = address.split("/")
         self.batch_ip(f"link set {self.name} up")
         for ip, mac in neighbours or []:
-            # Linux forgets a path's MTU after 30 s, instead of 10 min, where the next hop of IPv6 is not known as a router
+            # where the next hop of IPv6 is no router, Linux forgets a path's MTU after 30 s instead of 10 min
             router = " router" if ":" in ip else ""
             self.batch_ip(f"neighbour add {ip} lladdr {mac} nud permanent{router} dev {self.name}")
         if egress:

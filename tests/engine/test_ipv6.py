@@ -230,4 +230,4 @@ def test_a_sender_keeps_the_mtu_of_its_path(tmp_path: Path) -> None:
     [cell] = expand(trial(tmp_path, LEARNT), "complete")
     long = packets(carried_out(cell, tmp_path)).filter(pl.col("ip_length") > MTU_BYTES)
     assert 0 < len(long) < 20
-    assert long["time_ns"].max() < 2 * 10**9
+    assert long.filter(pl.col("time_ns") >= 2 * 10**9).is_empty()

@@ -14,7 +14,6 @@ from analysis.judge.verdict import Verdict
 from analysis.reference.files import read
 from analysis.runs import Runs
 from engine.run import execute, run_folder
-from scenarios.cell_names import SINGLE
 from scenarios.resolve import expand, resolve
 from tests.analysis.kept_results import REFERENCE, STUDIES
 
