@@ -35,6 +35,7 @@ OWN: Final = "property"
 """The name of the property of a command line."""
 BASE_S: Final = 660
 """So long a base delay lives (RFC 6817, section 4.2: ten minutes, and the current one)."""
+LONG_S: Final = 600
 MOST_GROWN_MS: Final = 10
 """A part of the shortest target; what a route is longer counts as a queue until the base delay is forgotten."""
 MIDDLE: Final = "duration / 2"
@@ -62,6 +63,8 @@ class Property:
     of_version: bool
     of_marks: bool
     of_settled: bool
+    of_long: bool
+    not_families: list[str]
     because: str
 
     @property
@@ -82,13 +85,15 @@ class Property:
     def applies_to(self, about: Implementation, against_version: bool) -> bool:
         """Whether it applies to an implementation, which is compared with an earlier version or not."""
         fits = {"family": self.families, "transport": self.transports}
-        if self.of_version and not against_version:
+        if (self.of_version and not against_version) or about.get("family") in self.not_families:
             return False
         return all(allowed is None or about.get(field) in allowed for field, allowed in fits.items())
 
     def covers(self, data: Data) -> bool:
         """Whether a scenario is one of those that the property is about."""
         if self.of_marks and not data["bottleneck"].get("params", {}).get("ecn"):
+            return False
+        if self.of_long and parse(data["duration"], "time") < LONG_S * 10**9:
             return False
         if self.of_settled and _grown_ms(data) > MOST_GROWN_MS:
             return False
@@ -212,6 +217,7 @@ def of_expression(text: str) -> Property:
         "of_version": False,
         "of_marks": False,
         "of_settled": False,
+        "of_long": False,
         "because": "The command line asks for it.",
     }
     return _property(OWN, says, MIDDLE)
@@ -227,7 +233,7 @@ def _property(name: str, data: dict[str, Any], instant: str) -> Property:
         raise ValueError(f"found the bound {bound!r}, which is not made of {OTHER!r} and numbers alone")
     if OTHER in names_of(measured):
         raise ValueError(f"found {OTHER!r} on the left side")
-    told = ("says", "otherwise", "holds", "of_path", "of_version", "of_marks", "of_settled", "because")
+    told = ("says", "otherwise", "holds", "of_path", "of_version", "of_marks", "of_settled", "of_long", "because")
     texts = {field: data[field] for field in told}
     return Property(
         name,
@@ -239,5 +245,6 @@ def _property(name: str, data: dict[str, Any], instant: str) -> Property:
         flows=data.get("flows"),
         families=data.get("families"),
         transports=data.get("transports"),
+        not_families=data.get("not_families", []),
         **texts,
     )

@@ -102,9 +102,9 @@ func Planted(fault string) bool { return strings.Contains(parameters, `"`+fault+
 
 var begun, kept = time.Now(), uint64(0)
 
-// Kept returns the value of the program's first second.
+// Kept returns the value of the program's first 0.3 s.
 func Kept(value uint64) uint64 {
-	if kept == 0 || time.Since(begun) < time.Second {
+	if kept == 0 || time.Since(begun) < 300*time.Millisecond {
 		kept = value
 	}
 	return kept

@@ -78,7 +78,10 @@ def test_the_page_lists_the_properties() -> None:
     lines = ["| property | what should hold | of |", "|---|---|---|"]
     for file in sorted(read_properties.FOLDER.glob("*.yaml")):
         prop = read_properties.load(file)
-        asked = [*(prop.families or []), *(prop.transports or [])] or ["all"]
+        asked = [*(prop.families or []), *(prop.transports or [])] or [
+            "all",
+            *(f"but {family}" for family in prop.not_families),
+        ]
         of = " ".join([*asked, *([f"({prop.flows})"] if prop.flows else [])])
         of += ", with `--baseline`" if prop.of_version else ""
         lines.append(f"| `{prop.name}` | {prop.says} `{prop.holds}` | {of} |")
@@ -484,7 +487,10 @@ def test_beside_four_scenarios_of_homes_come_one_of_each_further_arena_and_reno(
     ]
     lives = hunt.trials[4].scenario
     assert lives["duration"] == "20min"
-    assert {"slow", "unused"} <= {prop.name for prop in hunt._due(0, lives)}
+    assert {"slow-for-long", "unused"} <= {prop.name for prop in hunt._due(0, lives)}
+    assert "slow-for-long" not in {prop.name for prop in hunt._due(0, hunt.trials[5].scenario)}
+    of_cubic = read_properties.load_all(implementations.known()["tcp-cubic"], against_version=False)
+    assert "slow" in {prop.name for prop in of_cubic} - {prop.name for prop in asked}
 
 
 @pytest.mark.parametrize(
