@@ -16,6 +16,8 @@ def word(unit: str = "") -> Callable[[F], F]:
 
     Write it below `@property` and above whatever else decorates the method.
     """
+    if not isinstance(unit, str):
+        raise TypeError(f'@word: found the method {unit}; allowed: a unit, as in @word("ms"), or @word()')
 
     def mark(method: F) -> F:
         _UNITS[method] = unit
