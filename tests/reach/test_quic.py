@@ -17,14 +17,16 @@ LEAST_BYTES = 2_000_000
 """Of the 5 MB that fit into the 20 s; 1 % of the packets is lost in the second half."""
 
 
-@pytest.mark.parametrize("name", ["quinn", "noq", "aioquic", "picoquic", "ngtcp2", "openssl-quic", "x-net-quic"])
+@pytest.mark.parametrize(
+    "name", ["quinn", "noq", "aioquic", "picoquic", "ngtcp2", "openssl-quic", "x-net-quic", "s2n-quic"]
+)
 def test_a_stack_sends_the_same_packets_twice(program: Callable[[str], None], tmp_path: Path, name: str) -> None:
     if (tool := TOOLS.get(name)) and shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
     program(name)
     cell = identity.of_implementations(tmp_path)[name]
     digests, different = identity.differing(cell, tmp_path)
-    assert "pcap/bottleneck-out.pcap" in digests
+    assert "pcap/bottleneck-out.pcap.gz" in digests
     assert not different
     flow = json.loads((run_folder(tmp_path / "alone", cell, identity.SEED) / "summary.json").read_text())["flows"]["it"]
     assert (flow["sender_exit"], flow["receiver_exit"]) == (0, 0)
