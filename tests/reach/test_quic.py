@@ -17,9 +17,7 @@ LEAST_BYTES = 2_000_000
 """Of the 5 MB that fit into the 20 s; 1 % of the packets is lost in the second half."""
 
 
-@pytest.mark.parametrize(
-    "name", ["quinn", "noq", "aioquic", "picoquic", "ngtcp2", "openssl-quic", "x-net-quic", "s2n-quic"]
-)
+@pytest.mark.parametrize("name", ["quinn", "noq", "aioquic", "picoquic", "ngtcp2", "openssl-quic", "x-net-quic"])
 def test_a_stack_sends_the_same_packets_twice(program: Callable[[str], None], tmp_path: Path, name: str) -> None:
     if (tool := TOOLS.get(name)) and shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
