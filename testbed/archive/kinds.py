@@ -75,7 +75,7 @@ KINDS: Final = (
     Kind(
         "figures",
         tuple(f"experiments/<experiment>/{name}" for name in FIGURE),
-        "with figures drawn from all runs, once they are there; numbers in them to a hundredth",
+        "with figures drawn from all runs, once they are there; places in pictures to a hundredth of a pixel",
     ),
     Kind(
         "outcomes of KUnit cases",

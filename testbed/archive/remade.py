@@ -36,6 +36,8 @@ _OF_THE_HOST: Final = ("wall_s", "cpu_s", "commit")
 _OF_FILES: Final = ("bytes", "hash")
 _NUMBER: Final = re.compile(r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
 _SAME_PLACE: Final = 0.01
+_MARK: Final = re.compile(r"(<[^>]*>)")
+_LABEL: Final = re.compile(r'aria-label="[^"]*')
 
 
 def figures(archived: Contents, experiment: str, runs: Path) -> list[str]:
@@ -51,21 +53,33 @@ def figures(archived: Contents, experiment: str, runs: Path) -> list[str]:
     except (BadInputError, DamagedError) as error:
         raise EngineError(f"{archived.crate.name}: {archived.message_of(error)}") from None
     files = (Path(experiment, name) for name in FIGURE)
-    return [file.name for file in files if not _same_text(archived.crate.folder / EXPERIMENTS / file, out / file)]
+    return [file.name for file in files if not _same_picture(archived.crate.folder / EXPERIMENTS / file, out / file)]
 
 
-def _same_text(archived: Path, made: Path) -> bool:
-    """Whether two texts differ in nothing but how their numbers end."""
+def _same_picture(archived: Path, made: Path) -> bool:
+    """Whether two captions are the same, or two pictures, but for how the numbers of their marks end."""
     there, here = archived.read_bytes(), made.read_bytes()
-    if there == here:
-        return True
+    if there == here or made.suffix != ".svg":
+        return there == here
     try:
-        parts = [_NUMBER.split(text.decode()) for text in (there, here)]
+        parts = [_MARK.split(text.decode()) for text in (there, here)]
     except UnicodeDecodeError:
         return False
-    if len(parts[0]) != len(parts[1]) or parts[0][::2] != parts[1][::2]:
+    # what people read stands between marks
+    return (
+        len(parts[0]) == len(parts[1])
+        and parts[0][::2] == parts[1][::2]
+        and all(map(_same_mark, parts[0][1::2], parts[1][1::2]))
+    )
+
+
+def _same_mark(there: str, here: str) -> bool:
+    if _LABEL.findall(there) != _LABEL.findall(here):
         return False
-    pairs = zip(parts[0][1::2], parts[1][1::2], strict=True)
+    words, others = _NUMBER.split(there), _NUMBER.split(here)
+    if len(words) != len(others) or words[::2] != others[::2]:
+        return False
+    pairs = zip(words[1::2], others[1::2], strict=True)
     return all(math.isclose(float(one), float(other), rel_tol=0, abs_tol=_SAME_PLACE) for one, other in pairs)
 
 

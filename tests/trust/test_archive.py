@@ -36,6 +36,7 @@ from engine.run import execute, run_folder
 from images import index
 from images.cache import file_digest
 from scenarios.resolve import expand, resolve
+from testbed.archive import remade
 from testbed.archive.contents import Contents
 from testbed.archive.crate import opened
 from testbed.archive.kinds import KINDS, REPORT, kind_of
@@ -503,6 +504,30 @@ def test_forged_outcomes_of_tests_are_named(full: Path, tmp_path: Path) -> None:
     seal(crate)
     [line] = [line for line in told(crate, differs=True, everything=True) if line.startswith("outcomes of KUnit")]
     assert re.search("DIFFER in cases|not checked: .*make debug-images", line)
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "same"),
+    [
+        ("figure.svg", '<path d="M1.25,2e-3" fill="#1f77b4"/>', True),
+        ("figure.svg", '<path d="M1.2501,2.1e-3" fill="#1f77b4"/>', True),
+        ("figure.svg", '<path d="M1.27,2e-3" fill="#1f77b4"/>', False),
+        ("figure.svg", '<path d="M1.25" fill="#1f77b4"/>', False),
+        ("figure.svg", '<path d="M1.25,2e-3" fill="#1f77b5"/>', False),
+        ("figure.svg", '<path d="M1.25,2e-3" fill="#1f77b4" onload="x"/>', False),
+        ("figure.svg", "\xff", False),
+    ],
+)
+def test_pictures_are_the_same_but_for_places_that_nobody_sees(
+    tmp_path: Path, name: str, there: str, same: bool
+) -> None:
+    texts = ("<text>loss 0.005</text>", "<text>loss 0.006</text>")
+    labels = ('<g aria-label="0.005">', '<g aria-label="0.006">')
+    made, archived = tmp_path / name, tmp_path / f"archived-{name}"
+    made.write_text('<path d="M1.25,2e-3" fill="#1f77b4"/>' + texts[0] + labels[0])
+    for text, label, equal in ((0, 0, same), (1, 0, False), (0, 1, False)):
+        archived.write_text(there + texts[text] + labels[label], encoding="latin-1")
+        assert remade._same_picture(archived, made) == equal
 
 
 def test_a_forged_table_with_fitting_sums_is_named(full: Path, tmp_path: Path) -> None:
