@@ -23,6 +23,7 @@ MEMORY_BYTES: Final = 3 << 30
 HUNG: Final = 3
 """Exit status of a process that was ended."""
 
+_OF_A_CORE_BYTES: Final = 64 << 20  # libraries have a thread for each, with a stack and a buffer that few ever fill
 _PAGE_BYTES: Final = resource.getpagesize()
 _DATA: Final = 5  # field of /proc/self/statm: what this process, and nobody else, may write to
 
@@ -43,7 +44,8 @@ def ended_after(limit_s: float, doing: str, memory_bytes: int = MEMORY_BYTES) ->
     timer = threading.Timer(limit_s, end)
     timer.daemon = True
     before, most = resource.getrlimit(resource.RLIMIT_DATA)
-    allowed = min([_statm()[_DATA] + memory_bytes, *(bound for bound in (before, most) if bound >= 0)])
+    of_cores_bytes = (os.cpu_count() or 1) * _OF_A_CORE_BYTES
+    allowed = min([_statm()[_DATA] + memory_bytes + of_cores_bytes, *(bound for bound in (before, most) if bound >= 0)])
     resource.setrlimit(resource.RLIMIT_DATA, (allowed, most))
     timer.start()
     try:

@@ -31,11 +31,11 @@ def test_a_command_that_wants_all_memory_is_refused() -> None:
     before = resource.getrlimit(resource.RLIMIT_DATA)
     with (
         pytest.raises(BadInputError, match=r"^reading wanted more than 0.25 GiB of memory$"),
-        ended_after(60, "reading", 1 << 28),
+        ended_after(600, "reading", 1 << 28),
     ):
-        bytearray(1 << 29)
+        bytearray((os.cpu_count() or 1) << 29)
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
     asked = "import resource; print(resource.getrlimit(resource.RLIMIT_DATA)[0])"
-    with ended_after(60, "reading", 1 << 28):  # processes that are started inside have it, too
+    with ended_after(600, "reading", 1 << 28):  # processes that are started inside have it, too
         said = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True, text=True).stdout
-    assert 0 < int(said) < 1 << 31 or (os.cpu_count() or 1) > 64
+    assert 0 < int(said) < 1 << 40
