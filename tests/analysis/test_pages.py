@@ -475,10 +475,8 @@ def test_what_an_experiment_has_of_a_finding_stands_in_its_own_words(report: Pat
     view = next(study for study in studies(collect(report.parent / "here"), None) if study.name == "icccn")
     tile = next(tile for tile in view.tiles if tile.experiment.id == "icccn-fig2a-ledbat-vs-tcp")
     whole = {finding.sentence: finding.state for finding in view.findings}
-    assert (
-        whole["TCP and LEDBAT together use the link 16 % better than TCP alone, estimated by the sum of the windows."]
-        == "nearly"
-    )
+    gain = "TCP and LEDBAT together use the link 16 % better than TCP alone, estimated by the sum of the windows."
+    assert whole[gain] == "nearly"
     assert all(whole.get(cell.sentence, cell.state) == cell.state for cell in tile.cells)
 
 
