@@ -15,6 +15,7 @@ from analysis.files import write_made
 from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Runs
+from scenarios.cell_names import name_of
 from testbed.compare import distributions
 from testbed.pool import pool
 from testbed.shared.metrics import METRICS
@@ -55,8 +56,7 @@ def compare(results: Path, scenario: Path) -> None:
         if cell not in by_cell:
             continue
         rest = {name: value for name, value in values.items() if name != CLIENT}
-        name = ",".join(f"{parameter}={value}" for parameter, value in rest.items())
-        points.setdefault(name, (rest, {}))[1][str(values[CLIENT])] = cell
+        points.setdefault(name_of(rest), (rest, {}))[1][str(values[CLIENT])] = cell
     if not points:
         (folder / FILE).unlink(missing_ok=True)
         return

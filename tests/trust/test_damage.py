@@ -19,6 +19,7 @@ NOT_READ = re.compile(
     r"logs/.*|runs/.*/logs/.*"  # what happened, for people
     r"|sources/.*"  # compared with the present sources when a pipeline begins
     r"|(.*/)?(job-\d+\.done|\.(made|measured)-for-\w+|\.due|\.lock)"  # empty
+    r"|\.testbed\.lock"  # says who works there
 )
 
 
