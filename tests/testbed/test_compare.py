@@ -345,8 +345,8 @@ def test_what_fails_leaves_the_rest(tmp_path: Path) -> None:
     # both flows are dead; the message names the first to end
     index, page = ((folder / name).read_text() for name in ("index.html", "mine-against-tcp.html"))
     why = r"seed 1</h3>\s*<p>Flow \w+ gave up: .*never connected"
-    assert re.search(rf">libutp failed: dead\.yaml, client=libutp, {why}", index)
-    lost = rf">libutp failed: good\.yaml, case=lost,client=libutp, {why}"
+    assert re.search(rf">the neighbour tcp-cubic gave up: dead\.yaml, client=libutp, {why}", index)
+    lost = rf">the neighbour tcp-cubic gave up: good\.yaml, case=lost,client=libutp, {why}"
     assert re.search(lost, index)
     assert re.search(lost, page)
     result = json.loads((folder / "experiments/mine-against-tcp/comparison.json").read_text())

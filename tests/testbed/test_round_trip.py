@@ -37,7 +37,9 @@ def test_results_of_the_pipeline_are_archived_and_verified(tmp_path_factory: pyt
     findings = list(verify(out, everything=True))
     assert not [finding.text for finding in findings if finding.differs]
     for experiment in EXPERIMENTS:
-        [line] = [finding.text for finding in findings if finding.text.startswith(f"{experiment}: ")]
+        told = [finding.text for finding in findings if finding.text.startswith(f"{experiment}: ")]
+        assert f"{experiment}: its figures: " in " ".join(told)
+        [line] = [text for text in told if not text.startswith(f"{experiment}: its ")]
         verdicts = json.loads((folder / "quick/experiments" / experiment / "verdicts.json").read_text())
         judged = [claim for claim in verdicts["claims"] if not claim.get("kunit")]
         assert "; computed again and identical: " in line
