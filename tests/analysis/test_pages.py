@@ -227,7 +227,7 @@ def test_the_first_page_counts_what_is_not_judged_by_reason_and_lists_what_was_c
     states = Counter(map(state_of, claims))
     assert counts == {state: states[state] for state in ("cannot be tested", "not judged here") if states[state]}
     late = [claim["id"] for claim in claims if "chosen_after" in claim]
-    assert f"Of {len(late)} claims, something was chosen after a measurement" in page
+    assert f"Something of {len(late)} of the claims was chosen after a measurement" in page
     trust = page.partition('id="trust"')[2].partition("</ul>")[0]
     assert [page_of(claim) for claim in late] == re.findall(r'href="([^"]*#e\d+)"', trust)
 
