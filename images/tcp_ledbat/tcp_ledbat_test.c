@@ -249,7 +249,7 @@ static void acks_for(struct sock *sk, int ms, u32 one_way_us, s32 rtt_us,
 static int write_setting(enum ledbat_name name, int index, const char *text)
 {
 	struct ledbat_net *ln = net_generic(&init_net, ledbat_net_id);
-	struct ctl_table *entry = &ln[name].table[index];
+	const struct ctl_table *entry = &ln[name].table[index];
 	size_t length = strlen(text);
 	char buffer[16];
 	loff_t at = 0;
