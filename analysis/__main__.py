@@ -76,21 +76,19 @@ def _plan(options: argparse.Namespace) -> None:
         print(json.dumps(planned))
 
 
-def _damaged(options: argparse.Namespace) -> None:
+def _sums(options: argparse.Namespace) -> None:
     import json
 
     from analysis.damage import damage
 
-    for damages in damage(options.results).items():
-        print(json.dumps(damages))
-
-
-def _vouch(options: argparse.Namespace) -> None:
-    for folder in options.folders:
-        if (folder / sums.FILE).exists():
-            raise BadInputError(f"{folder / sums.FILE}: exists; allowed: a folder without sums, or remove it first")
-        check_folder(folder, "files")
-        sums.write(folder, sums.below(folder))
+    if not options.write:
+        for damages in damage(options.folder).items():
+            print(json.dumps(damages))
+        return
+    if (there := options.folder / sums.FILE).exists():
+        raise BadInputError(f"{there}: exists; allowed: a folder without sums, or remove it first")
+    check_folder(options.folder, "files")
+    sums.write(options.folder, sums.below(options.folder))
 
 
 def _columns(options: argparse.Namespace) -> None:
@@ -233,21 +231,13 @@ def _summary(options: argparse.Namespace) -> None:
 
 def _reference(options: argparse.Namespace) -> None:
     from analysis.reference.record import record
+    from analysis.reference.rejudge import rejudge
     from common.commit import commit
 
-    record(options.studies, options.results, options.out, commit())
-
-
-def _papers(options: argparse.Namespace) -> None:
-    from analysis.reference.papers import write
-
-    write(options.studies, options.reference, options.page, options.summary)
-
-
-def _rejudge(options: argparse.Namespace) -> None:
-    from analysis.reference.rejudge import rejudge
-
-    rejudge(options.studies, options.reference)
+    if options.results:
+        record(options.studies, options.results, options.out, commit())
+    else:
+        rejudge(options.studies, options.out)
 
 
 def _diff(options: argparse.Namespace) -> int:
@@ -256,16 +246,9 @@ def _diff(options: argparse.Namespace) -> int:
     return int(not compare(options.results, options.reference))
 
 
-def _seeds(options: argparse.Namespace) -> None:
-    from analysis.deciding_seeds import propose
-
-    propose(options.studies, options.reference)
-
-
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "plan": _plan,
-    "damaged": _damaged,
-    "vouch": _vouch,
+    "sums": _sums,
     "columns": _columns,
     "observe": _observe,
     "measure": _measure,
@@ -274,10 +257,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "report": _report,
     "summary": _summary,
     "reference": _reference,
-    "papers": _papers,
-    "rejudge": _rejudge,
     "diff": _diff,
-    "seeds": _seeds,
 }
 
 
@@ -288,13 +268,11 @@ def _parser(called: str) -> argparse.ArgumentParser:
     plan = commands.add_parser("plan", help="the experiments of studies, their files and runs; one JSON line each")
     plan.add_argument("studies", metavar="STUDY", nargs="+", type=path, help="the folder of a study")
 
-    damaged = commands.add_parser(
-        "damaged", help="files of results that are damaged, missing or without a sum; one JSON line each"
-    )
-    damaged.add_argument("results", metavar="RESULTS", type=path, help="folder of results")
-
-    vouch = commands.add_parser("vouch", help="write the sums of folders that have none, as they are now")
-    vouch.add_argument("folders", metavar="FOLDER", nargs="+", type=path, help="a run folder, for example")
+    about = "files of a folder that are damaged, missing or without a sum; one JSON line each"
+    own_sums = commands.add_parser("sums", help=about)
+    own_sums.add_argument("folder", metavar="FOLDER", type=path, help="results, or a run folder")
+    vouch = "write sums for a folder without any, as its files are now: you vouch for them"
+    own_sums.add_argument("--write", action="store_true", help=vouch)
 
     columns = commands.add_parser("columns", help="captures and traces of runs to Parquet tables")
     columns.add_argument("runs", metavar="RUN", nargs="+", type=path, help="a run folder")
@@ -359,31 +337,18 @@ def _parser(called: str) -> argparse.ArgumentParser:
 
     summary.add_argument("--cpu", type=float, help="CPU time used since that instant, in seconds")
 
-    about = "record a reference set from complete results of this commit; refused from any others"
+    about = "record a reference set from complete results of this commit; or judge it anew by today's rules"
     reference = commands.add_parser("reference", help=about)
     reference.add_argument("studies", metavar="STUDY", nargs="+", type=path, help="the folder of a study")
-    reference.add_argument("--results", type=path, required=True, help="folder of results")
-    reference.add_argument("--out", type=path, required=True, help="folder for the reference set")
-
-    papers = commands.add_parser("papers", help="what came out of each paper, from a reference set into pages")
-    papers.add_argument("--studies", type=path, required=True, help="folder of the studies")
-    papers.add_argument("--reference", type=path, required=True, help="folder of the reference set")
-    papers.add_argument("--page", type=path, required=True, help="page for all findings, which has marks for them")
-    papers.add_argument("--summary", type=path, required=True, help="page for a few sentences a paper, with such marks")
-
-    rejudge = commands.add_parser("rejudge", help="new verdicts of a reference set by today's rules, without a run")
-    rejudge.add_argument("--studies", type=path, required=True, help="folder of the studies")
-    rejudge.add_argument("--reference", type=path, required=True, help="folder of the reference set to change")
+    whole = "folder of results; without it the recorded values get the verdicts of today's rules"
+    reference.add_argument("--results", type=path, help=whole)
+    reference.add_argument("--out", type=path, required=True, help="folder of the reference set")
 
     about = "compare each verdict and value with a reference set; status 1 where one differs"
     diff = commands.add_parser("diff", help=about)
     diff.add_argument("--results", type=path, required=True, help="folder of results")
     either = "folder of the reference set, or of other results"
     diff.add_argument("--reference", type=path, required=True, help=either)
-
-    seeds = commands.add_parser("seeds", help="cells whose scenarios have other seeds than the verdicts of a set need")
-    seeds.add_argument("--studies", type=path, required=True, help="folder of the studies")
-    seeds.add_argument("--reference", type=path, required=True, help="folder of the reference set")
     for own in commands.choices.values():
         own.set_defaults(parser=own)
     return parser

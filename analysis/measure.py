@@ -39,7 +39,9 @@ from scenarios.errors import ScenarioError
 ALL_CELLS: Final = "all"
 TABLES: Final = "columns/"  # the tables of a run, in its folder
 _PLACES: Final = ("", "*/", "*/*/*/")  # where claims files are looked for
-WITHOUT_KUNIT: Final = "it needs the debug kernel (`make debug-images`), which a quick look and a container do without"
+WITHOUT_KUNIT: Final = (
+    "it needs the debug kernel (`make images DEBUG=1`), which a quick look and a container do without"
+)
 
 
 def without_tables(claims: Sequence[Path], runs: Path) -> list[Path]:

@@ -83,7 +83,7 @@ def read(folder: Path) -> dict[str, str]:
     except (FileNotFoundError, NotADirectoryError):
         raise DamagedError(
             f"{file}: missing, so nothing can be checked there; make the files again, or vouch for them yourself: "
-            "python -m analysis vouch FOLDER"
+            "python -m analysis sums --write FOLDER"
         ) from None
     head, _, rest = text.partition(b"\n")
     if not head.startswith(_HEAD.encode()):

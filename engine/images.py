@@ -69,7 +69,7 @@ def load(name: str = index.BOOT) -> Images:
     Raises:
         EngineError: they have not been built from the current sources, or have changed since.
     """
-    command = {index.BOOT: "make images", index.DEBUG: "make debug-images", index.LAB: "make lab-images"}[name]
+    command = {index.BOOT: "make images", index.DEBUG: "make images DEBUG=1", index.LAB: "make images LAB=1"}[name]
     entries = _listed(name, command)
     try:
         images = Images(
@@ -100,7 +100,7 @@ def stock() -> dict[str, dict[str, Any]]:
     Raises:
         EngineError: it has not been built from the current sources, or has changed since.
     """
-    command = "python -m images.stock"
+    command = "python -m images --stock"
     parts = {
         name: {**part, "path": default_root() / part["path"]} for name, part in _listed(index.STOCK, command).items()
     }

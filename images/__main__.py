@@ -15,14 +15,17 @@ from functools import partial
 from pathlib import Path
 
 from common.arguments import path, wrong_shell
-from images import guest_code, index, lab, lock, pack, programs
+from images import guest_code, guest_tools, index, lab, lock, pack, programs
 from images.boot import build_all, timed_say
+from images.build_root import BuildRoot
 from images.cache import Store, default_root, project_root
 from images.errors import ImageError
 from images.given import check_started, folder_of
 from images.paths import refused_cache
+from images.rootfs import build as rootfs
 from images.run import Say
 from images.steps import at_once
+from images.stock import build as stock
 from scenarios import homes, implementations
 from scenarios.errors import ScenarioError
 
@@ -49,6 +52,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="all programs under test")
     parser.add_argument("--debug", action="store_true", help="also the kernel with KASAN and lockdep, and its module")
     parser.add_argument("--lab", action="store_true", help="also the kernel and root file system of `testbed exec`")
+    parser.add_argument("--stock", action="store_true", help="also a distribution's kernel, for the backend `qemu`")
     added = (
         "with --lab: {} packages that labs ask for by `testbed exec --{}`, separated by commas, so that a pack has them"
     )
@@ -101,6 +105,8 @@ def main() -> int:
             *(partial(_program, store, say, name) for name in dict.fromkeys(wanted)),
             most=1 + len(os.sched_getaffinity(0)),
         )
+        if options.stock:
+            lock.renewing(store, say, partial(_stock, store, say))
         if options.deb:
             lab.with_debian(store, say, options.deb)
         if options.pip:
@@ -128,6 +134,11 @@ def main() -> int:
 def _boots(store: Store, say: Say, kinds: Sequence[str]) -> Path:
     """Build these kinds of what boots; return the index of the last one."""
     return [lock.renewing(store, say, partial(build_all, store, say, kind)) for kind in kinds][-1]
+
+
+def _stock(store: Store, say: Say) -> None:
+    tools, _ = guest_tools.build(store, say, BuildRoot(store, say))
+    index.write(store, index.path(store.root, index.STOCK), stock.build(store, say, rootfs.build(store, say), tools))
 
 
 def _program(store: Store, say: Say, name: str) -> Path:

@@ -1,12 +1,10 @@
 """Writes what docs/ARTIFACT.md computes: what each size takes, and a claim to check for each finding of the papers."""
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.errors import BadInputError
 from analysis.files import replace_between
 from analysis.judge.findings import decides
 from analysis.judge.verdict import Verdict
@@ -16,7 +14,8 @@ from analysis.report.named_numbers import named
 from analysis.report.overview import Standing, StudyView
 from common.arguments import path
 from common.counts import plural
-from testbed.claim import REFERENCE, STUDIES, Named, claims, wall_s, what_it_reads
+from testbed.claim import Named, claims, wall_s, what_it_reads
+from testbed.folders import REFERENCE, STUDIES
 from testbed.need import Wanted
 
 _BY: Final = "written by python -m testbed.tables artifact -->"
@@ -27,15 +26,11 @@ PROCESSORS: Final = 2
 
 
 def main(words: list[str]) -> int:
-    """Write into the page that is named; return 0, or 2 where it has no place for it."""
+    """Write into the page that is named; return 0. Raises BadInputError as `write` does."""
     parser = argparse.ArgumentParser(prog="python -m testbed.tables artifact", description=__doc__)
     parser.add_argument("--page", type=path, required=True, help="page with marks for the findings")
     options = parser.parse_args(words)
-    try:
-        write(options.page)
-    except BadInputError as error:
-        print(f"artifact: {error}", file=sys.stderr)
-        return 2
+    write(options.page)
     return 0
 
 

@@ -34,11 +34,9 @@ from scenarios.resolve import COMPLETE
 from scenarios.run_files import FAILED
 from testbed import arguments, own_study
 from testbed.batches import seconds, weight
+from testbed.folders import REFERENCE, STUDIES
 from testbed.need import Wanted, need, planned, unbuilt
 
-_WORKFLOWS: Final = Path(__file__).parents[1] / "workflows"
-STUDIES: Final = _WORKFLOWS / "studies"
-REFERENCE: Final = _WORKFLOWS / "reference"
 _RESULTS: Final = Path("results")
 _ALL: Final = "all"
 _LABEL: Final = 11  # characters before a text
@@ -195,7 +193,7 @@ def _without_runs(shown: Named, reference: Beside) -> Iterator[tuple[str, str]]:
         return
     tested = reference.claims.get(claim.id, {}).get("tested", "")
     yield "verdict", "No run decides it, but the module's KUnit case of this name, in a debug kernel:"
-    yield "again", "make debug-images && testbed kunit"
+    yield "again", "make images DEBUG=1 && testbed kunit"
     if tested:
         yield "reference", sentence(tested)
 

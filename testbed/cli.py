@@ -45,7 +45,6 @@ COMMANDS: Final = {
     "archive": ("testbed.archive.command", "everything measured as an RO-Crate, without captures"),
     "verify": ("testbed.archive.verify_command", "repeat what an archive or hand-in holds, and compare bytes"),
     "kunit": ("engine.kunit", "tests of the LEDBAT module's arithmetic, in the debug kernel"),
-    "bench": ("engine.bench", "speed of guests and of the capture reader"),
 }
 
 EXTRAS: Final = {"vl_convert": "pictures", "fissix": "pipeline", "rocrate": "pipeline"}

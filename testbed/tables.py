@@ -21,6 +21,8 @@ MADE: Final = {
     "columns": "analysis.tables.page",
     "coverage": "analysis.judge.coverage",
     "ns-3": "engine.bench.papers",
+    "papers": "testbed.papers",
+    "seeds": "testbed.seeds",
     "words": "analysis.claims.vocabulary",
 }
 """Modules with the other tables, which have `main` for the words that follow."""
@@ -33,20 +35,24 @@ def main(words: list[str] | None = None) -> int:
     Returns 0, or 1 after one sentence about what is missing or damaged; the page is then as it was.
     """
     words = sys.argv[1:] if words is None else words
-    if words[:1] and words[0] in MADE:
-        return int(import_module(MADE[words[0]]).main(words[1:]))
+    try:
+        if words[:1] and words[0] in MADE:
+            return int(import_module(MADE[words[0]]).main(words[1:]))
+        _of_product(words)
+    except (BadInputError, DamagedError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _of_product(words: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m testbed.tables")
     parser.add_argument("product", choices=[*PRODUCTS, *MADE])
     parser.add_argument("page", type=path)
     parser.add_argument("folder", type=path, nargs="+", help="results of the product")
     options = parser.parse_args(words)
     product = import_module(f"testbed.{options.product}.tables")
-    try:
-        replace_between(options.page, START, END, product.tables(options.folder))
-    except (BadInputError, DamagedError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    replace_between(options.page, START, END, product.tables(options.folder))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from testbed.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/reference/commands.md").read_text()
-MOST = 48
+MOST = 40
 PACKAGES = ("analysis", "common", "engine", "exec", "images", "scenarios", "testbed", "topologies")
 IN_GUESTS = ("engine/guest", "images/implementations", "images/rootfs", "images/tcp_ledbat", "images/tcp_rledbat")
 

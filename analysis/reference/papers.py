@@ -1,4 +1,4 @@
-"""What came out of each paper: `python -m analysis papers` writes it into the docs, from the reference set alone."""
+"""What came out of each paper: `python -m testbed.tables papers` writes it into pages, from a reference set alone."""
 
 from collections.abc import Iterable, Iterator
 from os.path import relpath
@@ -17,7 +17,7 @@ from analysis.report.overview import APART, PaperFinding, Standing, StudyView, s
 from analysis.report.results import LOOKS, ExperimentResult
 from common.counts import plural
 
-START, END = "<!-- papers: written by python -m analysis papers -->", "<!-- end of papers -->"
+START, END = "<!-- papers: written by python -m testbed.tables papers -->", "<!-- end of papers -->"
 # verdicts in the order of the tables, and what the tables call them
 SHOWN: Final = {
     Verdict.HOLDS: "holds",

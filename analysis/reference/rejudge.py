@@ -1,7 +1,7 @@
 """Judges the reference set anew: when a rule changes, the recorded values stay and the verdicts follow."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,15 @@ from analysis.reference.kept import as_table, check, judged_of
 NEVER = "never"
 
 
-def rejudge(studies: Path, reference: Path, console: Console | None = None) -> int:
+def rejudge(studies: Iterable[Path], reference: Path, console: Console | None = None) -> int:
     """Give each claim of the reference set the verdict of today's rules; print what changed and return how much.
 
     A claim that is checked in another way than when it was measured keeps its verdict, and is named.
     """
     console = console or Console()
     changed, recorded = 0, files(reference)
-    for folder in registry.folders_of_studies(studies):
+    for folder in studies:
+        registry.load_study(folder)  # or else a wrong folder is one without claims
         experiments = [registry.load(file) for file in registry.claims_files(folder)]
         originals = {claim.id: (claim, experiment) for experiment in experiments for claim in experiment.claims}
         for experiment in experiments:

@@ -1,8 +1,4 @@
-"""``testbed bench``: how fast guests and the capture reader are on this machine, measured in one go.
+"""`make bench`: how fast guests and the capture reader are on this machine, measured in one go.
 
 Absolute seconds differ between machines and between a busy and an idle one; the ratios are what may be quoted.
 """
-
-from engine.bench.measure import configure, main
-
-__all__ = ["configure", "main"]

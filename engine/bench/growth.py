@@ -1,4 +1,4 @@
-"""How the cost of a run grows with what it does, one thing at a time; ``testbed bench`` draws it as a picture."""
+"""How the cost of a run grows with what it does, one thing at a time; `make bench` draws it as a picture."""
 
 import dataclasses
 import subprocess

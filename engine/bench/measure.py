@@ -36,17 +36,14 @@ _PCAP_HEADER_BYTES = 24
 _UTP_REPEATS = 40
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `testbed bench`."""
-    parser.add_argument("--into", type=path, default=Path("results/bench.json"), help="default: %(default)s")
-
-
-def main(options: argparse.Namespace) -> int:
+def main() -> int:
     """Measure everything, print it as a table and write it to a file as JSON, a key per figure.
 
     What was there before is compared: each figure that became slower is named.
     """
-    into: Path = options.into
+    parser = argparse.ArgumentParser(prog="python -m engine.bench", description="Speed of guests and of the reader.")
+    parser.add_argument("--into", type=path, default=Path("results/bench.json"), help="default: %(default)s")
+    into: Path = parser.parse_args().into
     before: dict[str, float] = json.loads(into.read_text()) if into.exists() else {}
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="testbed-bench-") as name:

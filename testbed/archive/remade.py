@@ -24,13 +24,12 @@ from common import sums
 from common.sums import DamagedError
 from engine import kunit
 from engine.errors import EngineError
-from engine.images import PROJECT
 from engine.repetition import differences
 from testbed.archive.contents import Contents
 from testbed.archive.crate import EXPERIMENTS, KUNIT, Crate
 from testbed.archive.kinds import FIGURE
+from testbed.folders import REFERENCE
 
-REFERENCE: Final = PROJECT / "workflows/reference"
 _OF_THE_HOST: Final = ("wall_s", "cpu_s", "commit")
 """Columns of tables over runs that differ by design."""
 _OF_FILES: Final = ("bytes", "hash")

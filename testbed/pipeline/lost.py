@@ -46,7 +46,7 @@ def tell(plans: Iterable[Plan], asked_for: Plan, sources: Sources) -> None:
 
 def _damaged(plan: Plan) -> dict[str, str]:
     """Return what became of each file that is not as it was left, by its path below the results."""
-    command = [sys.executable, "-P", "-m", "analysis", "damaged", plan.results]
+    command = [sys.executable, "-P", "-m", "analysis", "sums", plan.results]
     lines = subprocess.check_output(command).splitlines()
     files: dict[str, str] = dict(json.loads(line) for line in lines)
     return files

@@ -10,11 +10,9 @@ from analysis.claims import registry
 from analysis.documents import read_json
 from analysis.judge.intervals import standard_deviation
 from analysis.ns2 import NUMBERS, RECORDED, SimulatedCell, cells
+from testbed.folders import REFERENCE, STUDIES, WORKFLOWS
 
-WORKFLOWS: Final = Path(__file__).parents[2] / "workflows"
 FOLDER: Final = WORKFLOWS / "ns2"
-REFERENCE: Final = WORKFLOWS / "reference"
-STUDIES: Final = WORKFLOWS / "studies"
 
 
 def table(results: Mapping[str, Mapping[str, Sequence[float]]], folder: Path = FOLDER) -> str:

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 import yaml
 
-from analysis.__main__ import main
 from analysis.claims.reads import cells_of
 from analysis.experiment_files import NOT_RUN
 from analysis.judge.findings import distance, verdicts_of_findings
 from analysis.judge.verdict import Verdict
 from analysis.report.results import LOOKS, NOT_HERE, states_of_findings
+from testbed.tables import main
 
 
 def claim(number: int, verdict: str, **fields: Any) -> dict[str, Any]:

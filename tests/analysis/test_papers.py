@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.__main__ import main
+from analysis.__main__ import main as analyse
 from analysis.judge.verdict import Verdict
 from analysis.reference.papers import of_papers
+from testbed.tables import main
 from tests.analysis.kept_results import REFERENCE, ROOT, STUDIES
 
 PAGE, README = ROOT / "docs/results/papers.md", ROOT / "README.md"
@@ -54,19 +55,19 @@ def test_a_bound_that_is_ours_is_called_so_where_it_decides() -> None:
 
 def test_a_page_without_marks_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.md").write_text("# Papers\n")
-    assert written(tmp_path / "page.md", tmp_path / "page.md") == 2
+    assert written(tmp_path / "page.md", tmp_path / "page.md") == 1
     assert "page.md: found no <!-- papers" in capsys.readouterr().err
 
 
 def test_without_studies_nothing_is_judged_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rejudge", "--studies", str(tmp_path), "--reference", str(REFERENCE)]) == 2
-    assert f"{tmp_path}: found no */study.yaml; allowed: the folder of the studies" in capsys.readouterr().err
+    assert analyse(["reference", str(tmp_path), "--out", str(REFERENCE)]) == 2
+    assert f"{tmp_path}/study.yaml" in capsys.readouterr().err
 
 
 def test_a_folder_without_studies_leaves_the_pages_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copies = copied(tmp_path)
-    assert written(*copies, tmp_path) == 2
+    assert written(*copies, tmp_path) == 1
     assert f"{tmp_path}: found no */study.yaml; allowed: the folder of the studies" in capsys.readouterr().err
     assert [copy.read_text() for copy in copies] == [PAGE.read_text(), README.read_text()]

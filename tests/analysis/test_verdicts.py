@@ -10,6 +10,7 @@ import yaml
 from rich.console import Console
 
 from analysis.claims import registry
+from analysis.claims.registry import folders_of_studies
 from analysis.claims.syntax import is_about_means
 from analysis.judge import chances, coverage, intervals, rules
 from analysis.judge.expected import Expected, half_last_digit
@@ -386,8 +387,8 @@ def test_the_reference_set_has_the_verdicts_of_todays_rules(tmp_path: Path) -> N
     kept = tmp_path / "reference"
     shutil.copytree(kept_results.REFERENCE, kept)
     console = Console(file=io.StringIO(), width=200)
-    assert rejudge(kept_results.STUDIES, kept, console) == 0, console.file.getvalue()  # type: ignore[attr-defined]
+    assert rejudge(folders_of_studies(kept_results.STUDIES), kept, console) == 0, console.file.getvalue()  # type: ignore[attr-defined]
     file = kept / "aina-table2-throughput.json"
     file.write_text(file.read_text().replace('"verdict": "open"', '"verdict": "nearly"', 1))
-    assert rejudge(kept_results.STUDIES, kept, console) == 1
+    assert rejudge(folders_of_studies(kept_results.STUDIES), kept, console) == 1
     assert file.read_bytes() == (kept_results.REFERENCE / file.name).read_bytes()

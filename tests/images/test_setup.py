@@ -24,7 +24,7 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_quick_sets_up_the_host_then_environment_and_images_at_once(tmp_path: Path) -> None:
     """A clone that has nothing: no environment, no cache."""
     said = make(tmp_path, "--dry-run", "quick").stdout
-    steps = ["engine.doctor --install", "--jobs 2 env what-boots", "venv --clear .venv", "images.boot", "snakemake"]
+    steps = ["engine.doctor --install", "--jobs 2 .venv/installed what-boots", "venv --clear .venv", "images.boot", "snakemake"]
     assert all(step in said for step in steps), said
     places = [said.index(step) for step in steps]
     assert [places[0], places[1], places[-1]] == sorted([places[0], places[1], places[-1]])
@@ -44,7 +44,7 @@ def test_what_boots_is_built_with_the_standard_library_alone() -> None:
 def test_an_environment_that_make_has_not_made_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv/own").touch()
-    done = make(tmp_path, "env", "PYTHON=false")
+    done = make(tmp_path, ".venv/installed", "PYTHON=false")
     assert done.returncode != 0
     assert "error: .venv was not made by `make env`, which would replace it: move it away\n" in done.stderr
     assert (tmp_path / ".venv/own").exists()

@@ -23,7 +23,7 @@ _PROCESSOR = "max,cx16=off"
 
 ON_STOCK_KERNEL: Final = [
     pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
-    pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images.stock` has not been run"),
+    pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images --stock` has not been run"),
 ]
 """Marks of a test that runs on Debian's own kernel, as that of the qemu backend."""
 

@@ -119,7 +119,7 @@ def _from_to_ns(folder: Path) -> tuple[int, int]:
 
 
 @pytest.mark.skipif(machine.missing() is not None, reason=str(machine.missing()))
-@pytest.mark.skipif(not _stock(), reason="`python -m images.stock` has not been run")
+@pytest.mark.skipif(not _stock(), reason="`python -m images --stock` has not been run")
 def test_runs_on_a_machine_with_a_stock_kernel_leave_a_result_and_nothing_else(tmp_path: Path) -> None:
     stock, disk = _stock(), tmp_path / "disk"
     _disk(stock, tmp_path, disk)

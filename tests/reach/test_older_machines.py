@@ -39,7 +39,7 @@ sync; echo o >/proc/sysrq-trigger; sleep 60
 
 
 @pytest.mark.skipif(machine.missing() is not None, reason=str(machine.missing()))
-@pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images.stock` has not been run")
+@pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images --stock` has not been run")
 @pytest.mark.parametrize("option", ["", "nofsgsbase"])
 def test_without_fsgsbase_runs_have_the_same_bytes(option: str, tmp_path: Path) -> None:
     stock, disk, root = images.stock(), tmp_path / "disk", tmp_path / "root"

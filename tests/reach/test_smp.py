@@ -28,7 +28,7 @@ LIMIT_S: Final = 7200 + PACKETS / 20
 
 
 @pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed")
-@pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images.stock` has not been run")
+@pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images --stock` has not been run")
 def test_random_changes_of_control_on_debians_kernel(tmp_path: Path) -> None:
     added = tmp_path / "added"
     added.mkdir()

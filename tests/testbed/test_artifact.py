@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import artifact
+from testbed import artifact, tables
 
 PAGE = Path(__file__).parents[2] / "docs/ARTIFACT.md"
 
@@ -21,5 +21,5 @@ def test_the_page_has_what_the_program_writes(tmp_path: Path) -> None:
 def test_a_page_without_marks_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
     page.write_text("# An artifact\n")
-    assert artifact.main(["--page", str(page)]) == 2
+    assert tables.main(["artifact", "--page", str(page)]) == 1
     assert f"{page}: found no {artifact.COSTS[0]}" in capsys.readouterr().err

@@ -12,6 +12,7 @@ import pytest
 from analysis.capture.columns import drop
 from testbed import claim
 from testbed.cli import main
+from testbed.folders import REFERENCE
 
 FIG2A = "icccn-fig2a-ledbat-vs-tcp"
 PAGE = (Path(__file__).parents[2] / "docs/howto/claim.md").read_text()
@@ -54,7 +55,7 @@ def test_what_cannot_be_checked_is_named(words: list[str], says: str, capsys: py
 
 def test_what_no_run_decides_says_so(into: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, texts, _ = checked(capsys, into, "icccn-fig1-controller-conformance/e05")
-    assert (status, texts["again"]) == (0, "make debug-images && testbed kunit")
+    assert (status, texts["again"]) == (0, "make images DEBUG=1 && testbed kunit")
     assert texts["verdict"].startswith("No run decides it, but the module's KUnit case")
     assert texts["reference"].startswith("The module's unit test passed")
     status, texts, _ = checked(capsys, into, "aina-fig6-queue-delay/e01")
@@ -107,7 +108,7 @@ def test_a_claim_that_repeats_another_leads_to_it(into: Path, capsys: pytest.Cap
 def test_a_number_that_is_not_the_references_fails(
     into: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = Path(shutil.copytree(claim.REFERENCE, tmp_path / "reference"))
+    other = Path(shutil.copytree(REFERENCE, tmp_path / "reference"))
     kept = json.loads((other / f"{FIG2A}.json").read_text())
     kept["claims"][f"{FIG2A}/e03"]["by_seed"]["1"] += 0.001
     (other / f"{FIG2A}.json").write_text(json.dumps(kept))

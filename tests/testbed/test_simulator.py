@@ -11,9 +11,10 @@ from analysis.ns2 import NUMBERS, SPREAD, by_claim, cells
 from images import build_root, locked
 from images.cache import file_digest
 from images.ns2 import build
+from testbed.folders import STUDIES
 from testbed.simulator.__main__ import KEPT
 from testbed.simulator.run import SCRIPT
-from testbed.simulator.table import FOLDER, STUDIES, table
+from testbed.simulator.table import FOLDER, table
 
 PAGE = Path(__file__).parents[2] / "docs/results/simulators.md"
 

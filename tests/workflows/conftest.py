@@ -93,7 +93,7 @@ from common import sums
 
 command, *rest = sys.argv[1:]
 names = [word for word in rest if not word.startswith("--")]
-if command != "damaged":  # it only looks
+if command != "sums":  # it only looks
     with open("calls.log", "a") as log:
         print("analysis", *sys.argv[1:], file=log)
 
@@ -121,7 +121,7 @@ elif command == "report":
     write(rest[-1], "index.html", *(f"figures/{name}/figure.svg" for name in names if name.startswith("toy-")))
 elif command == "tables":
     write(pathlib.Path(rest[rest.index("--results") + 1], "tables"), "runs.parquet")
-elif command == "damaged":
+elif command == "sums":
     for found in damage(pathlib.Path(names[0])).items():
         print(json.dumps(found))
 elif command == "summary":

@@ -1,0 +1,30 @@
+"""What came out of the papers, by a reference set, written into pages."""
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from analysis.reference.papers import write
+from common.arguments import path
+from testbed.folders import REFERENCE, STUDIES
+
+_OPTIONS: Final = {
+    "studies": (STUDIES, "folder of the studies"),
+    "reference": (REFERENCE, "folder of the reference set"),
+    "page": (Path("docs/results/papers.md"), "page for all findings, which has marks for them"),
+    "summary": (Path("README.md"), "page for a few sentences a paper, with such marks"),
+}
+
+
+def main(words: list[str]) -> int:
+    """Write into both pages; return 0.
+
+    Raises:
+        BadInputError: a page has no place for it, or there are no studies.
+    """
+    parser = argparse.ArgumentParser(prog="python -m testbed.tables papers", description=__doc__)
+    for name, (default, says) in _OPTIONS.items():
+        parser.add_argument(f"--{name}", type=path, default=default, help=f"{says}; default: %(default)s")
+    options = parser.parse_args(words)
+    write(options.studies, options.reference, options.page, options.summary)
+    return 0
