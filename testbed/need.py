@@ -20,7 +20,6 @@ from scenarios.cells import PlannedCell, plan
 from scenarios.resolve import Cell, expand, resolve
 from testbed import jobs, notes, unplanned
 
-_UNUSED: Final = "unused-runs"
 _COLUMNS: Final = "analysis.capture.columns"
 _COLUMNS_NOTE: Final = Path("sources/columns")
 
@@ -77,7 +76,8 @@ def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = (), ke
         command = [sys.executable, "-P", "-m", "images", *(programs or ["--boot"])]
         if status := subprocess.run(command, check=False).returncode:
             return status
-    _set_aside(folder, {run_folder(runs, one.cell, seed) for one in (*wanted, *kept) for seed in one.seeds})
+    planned_runs = {run_folder(runs, one.cell, seed) for one in (*wanted, *kept) for seed in one.seeds}
+    unplanned.set_aside(folder, runs.glob("*/*"), planned_runs)
     for other in beside:
         _take_over(other.absolute(), folder, wanted)
     due = [(one.planned, tuple(one.seeds)) for one in _due(folder, wanted)]
@@ -89,23 +89,6 @@ def unbuilt(wanted: Sequence[Wanted]) -> list[str]:
     """Name what `need` has to build first, since it is not built from the sources as they are now."""
     programs = {name for one in wanted for name in one.planned["programs"]}
     return [name for name in (index.BOOT, *sorted(programs)) if not index.path(default_root(), name).exists()]
-
-
-def _set_aside(folder: Path, wanted: set[Path]) -> None:
-    """Move runs that are not wanted out of the way, and back those that are wanted again."""
-    runs, unused = folder / "runs", folder / _UNUSED
-    for run in list(unplanned.among(runs.glob("*/*"), wanted)):
-        _move(run, unused / run.relative_to(runs))
-    for run in sorted(wanted):
-        kept = unused / run.relative_to(runs)
-        if kept.exists() and not run.exists():
-            _move(kept, run)
-
-
-def _move(run: Path, into: Path) -> None:
-    shutil.rmtree(into, ignore_errors=True)
-    into.parent.mkdir(parents=True, exist_ok=True)
-    run.rename(into)
 
 
 def _take_over(other: Path, folder: Path, wanted: Sequence[Wanted]) -> None:

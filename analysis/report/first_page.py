@@ -161,7 +161,7 @@ def _telling(finding: PaperFinding, named: Sequence[str]) -> tuple[int, int]:
     return place, -len(finding.where) - 10 * any(letter.isdigit() for letter in finding.numbers_there)
 
 
-def undecided(experiments: Sequence[ExperimentResult], reference: Beside | None) -> tuple[int, int]:
+def open_claims(experiments: Sequence[ExperimentResult], reference: Beside | None) -> tuple[int, int]:
     """Count claims that are open in the reference set: those that want more seeds, and those that none would decide."""
     known = [
         (reference.claims.get(claim["id"]) if reference else None) or claim
@@ -172,9 +172,9 @@ def undecided(experiments: Sequence[ExperimentResult], reference: Beside | None)
     return sum(map(bool, wanted)), wanted.count(0)
 
 
-def undecided_text(experiments: Sequence[ExperimentResult], reference: Beside | None, is_quick: bool) -> str:
+def open_text(experiments: Sequence[ExperimentResult], reference: Beside | None, is_quick: bool) -> str:
     """Say how many claims are open, and why; nothing where none is."""
-    wanting, staying = undecided(experiments, reference)
+    wanting, staying = open_claims(experiments, reference)
     if not wanting + staying:
         return ""
     of_set = " in the reference set" if is_quick else ""

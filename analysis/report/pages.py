@@ -145,7 +145,7 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "picked": first_page.picked(views),
             "standings": first_page.standings(views),
             "standing": first_page.standing(views),
-            "undecided": first_page.undecided_text(shown, reference, report.is_quick),
+            "open_text": first_page.open_text(shown, reference, report.is_quick),
             "matrix_key": first_page.matrix_key(reference, report.is_quick),
             "machine": machine,
             "whose_verdicts": first_page.whose_verdicts(reference, report.is_quick),

@@ -41,7 +41,7 @@ class Call:
         self._started_s = time.time()
 
     def begin(self) -> None:
-        """Remove runs that no scenario plans any more, show progress, and start what carries out runs."""
+        """Set aside runs that no scenario plans any more, show progress, and start what carries out runs."""
         logger.addFilter(_is_worth_a_line)
         local = self._workflow.local_exec
         if local:
@@ -52,7 +52,7 @@ class Call:
         for results in self._folders_of_results():
             plan = self._jobs.plans[results]
             for experiment in plan.experiments:
-                unplanned.remove([Path(plan.folder(experiment))], plan.runs(experiment))
+                unplanned.set_aside(Path(results), [Path(plan.folder(experiment))], plan.runs(experiment))
         needed = list(self._workflow.dag.needrun_jobs())
         due = [job for job in needed if job.rule.name == "runs"]
         print(self._cost(due), file=sys.stderr, flush=True)

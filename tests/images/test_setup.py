@@ -24,7 +24,13 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_quick_sets_up_the_host_then_environment_and_images_at_once(tmp_path: Path) -> None:
     """A clone that has nothing: no environment, no cache."""
     said = make(tmp_path, "--dry-run", "quick").stdout
-    steps = ["engine.doctor --install", "--jobs 2 .venv/installed what-boots", "venv --clear .venv", "images.boot", "snakemake"]
+    steps = [
+        "engine.doctor --install",
+        "--jobs 2 .venv/installed what-boots",
+        "venv --clear .venv",
+        "images.boot",
+        "snakemake",
+    ]
     assert all(step in said for step in steps), said
     places = [said.index(step) for step in steps]
     assert [places[0], places[1], places[-1]] == sorted([places[0], places[1], places[-1]])

@@ -79,11 +79,19 @@ def test_a_time_is_said_in_round_numbers(number: float, words: str) -> None:
     assert about(number) == words
 
 
-def test_runs_that_no_scenario_plans_are_removed(tmp_path: Path) -> None:
+FOLDERS = ("runs", unplanned.UNUSED)
+
+
+def test_runs_that_no_scenario_plans_lie_aside_until_one_does(tmp_path: Path) -> None:
     own = tmp_path / "runs/study/one"
     for name in ("single/seed-1", "single/seed-2", "single/seed-3", "single/failed-seed-4", "other/seed-1"):
         (own / name).mkdir(parents=True)
     (tmp_path / "runs/study/two/single/seed-1").mkdir(parents=True)  # of a study that is not configured
-    unplanned.remove([own], {own / "single/seed-1", own / "single/seed-2"})
-    kept = sorted(str(run.relative_to(tmp_path / "runs/study")) for run in tmp_path.glob("runs/*/*/*/*"))
-    assert kept == ["one/single/seed-1", "one/single/seed-2", "two/single/seed-1"]
+    planned = {own / "single/seed-1", own / "single/seed-2"}
+    unplanned.set_aside(tmp_path, [own], planned)
+    found = [sorted(str(run.relative_to(tmp_path / top)) for run in tmp_path.glob(f"{top}/*/*/*/*")) for top in FOLDERS]
+    used = ["study/one/single/seed-1", "study/one/single/seed-2", "study/two/single/seed-1"]
+    unused = ["study/one/other/seed-1", "study/one/single/failed-seed-4", "study/one/single/seed-3"]
+    assert found == [used, unused]
+    unplanned.set_aside(tmp_path, [own], planned | {own / "single/seed-3"})
+    assert (own / "single/seed-3").is_dir()
