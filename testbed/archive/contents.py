@@ -17,7 +17,13 @@ from scenarios.resolve import SIZES, Cell, expand, resolve, unlike
 from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, Crate, listed
 
 _OF_FAILURE = {"cell": str, "seed": int, "why": str}
+_TIMES = ("wall_s", "cpu_s")
+"""Of summary.json, which no repetition has: they need only be times."""
 _FEW = 5
+
+
+def _is_time(value: object) -> bool:
+    return type(value) in (int, float) and value >= 0  # type: ignore[operator]  # finite, as all numbers of the crate
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,8 @@ class Contents:
             for run in of_verdicts:
                 if not (isinstance(run, dict) and {name: type(run[name]) for name in sorted(run)} == _OF_FAILURE):
                     raise EngineError(f"{at}found {str(run)[:80]}; allowed: objects of cell, seed and why")
+                if run["seed"] < 1 or "/" in run["cell"]:
+                    raise EngineError(f"{at}found seed {run['seed']} of {run['cell'][:80]!r}; allowed: a run's")
                 name = f"{planned['study']}/{planned['runs_of']}/{run['cell']}/seed-{run['seed']}"
                 if name in self.run_names or failed.setdefault(name, run["why"]) != run["why"]:
                     raise EngineError(f"{at}found {name}, of which the archive says something else elsewhere")
@@ -171,6 +179,8 @@ class Contents:
             raise EngineError(
                 f"{name}: run.json: provenance: found none; allowed: an object of {MOST_PARTS} parts at most"
             )
+        if wrong := [each for each in _TIMES if not _is_time(summary.get(each))]:
+            raise EngineError(f"{name}: summary.json: {wrong[0]}: found no time; allowed: seconds, from 0 on")
         if description.get("backend") != "virtual":
             backend = description.get("backend")
             raise EngineError(f"{name}: carried out on the backend {backend}; only virtual runs repeat to the byte")

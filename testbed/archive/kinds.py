@@ -56,7 +56,11 @@ KINDS: Final = (
         (f"{_RUN}/run.json",),
         "resolved again from the archived scenario; of a repeated run, what it was made with, too",
     ),
-    Kind("summaries of runs", (f"{_RUN}/summary.json",), "of a repeated run, with what the repetition counted"),
+    Kind(
+        "summaries of runs",
+        (f"{_RUN}/summary.json",),
+        "of a repeated run, with what the repetition counted; not how long it took",
+    ),
     Kind(
         "captures and traces",
         (f"{_RUN}/pcap/**", f"{_RUN}/traces/**"),
@@ -70,7 +74,8 @@ KINDS: Final = (
     Kind(
         "verdicts",
         ("experiments/<experiment>/verdicts.json",),
-        "with verdicts computed so, once all runs are there; those of KUnit cases from the archived outcomes",
+        "with verdicts computed so, once all runs are there; those of KUnit cases from the archived outcomes; what the "
+        "runs were made with, with the archived runs; not the host that measured, nor when",
     ),
     Kind(
         "figures",

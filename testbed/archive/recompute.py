@@ -6,11 +6,12 @@ digits, since processors with other vector units add in another order.
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from analysis.capture.columns import write_columns
 from analysis.claims import registry
@@ -19,6 +20,7 @@ from analysis.digits import nine_digits
 from analysis.errors import BadInputError
 from analysis.experiment_files import METRICS, VERDICTS
 from analysis.measure import measure
+from analysis.provenance import distinct
 from analysis.tables import of_results
 from analysis.watchdog import ended_after
 from common import sums
@@ -27,11 +29,12 @@ from common.sums import DamagedError
 from engine.errors import EngineError
 from engine.repetition import differences
 from testbed.archive.contents import Contents
-from testbed.archive.crate import EXPERIMENTS, KUNIT, listed
+from testbed.archive.crate import EXPERIMENTS, KUNIT, RUNS, listed
 
 _LIMIT_S = 3600.0
 _OF_THE_HOST = ("host", "provenance")
 _OF_A_REPETITION = ("wall_s", "ended")
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?")  # as metrics.csv has them; Python reads others, too
 
 Row = tuple[str, ...]
 
@@ -113,6 +116,7 @@ def recompute(
         text = (folder / VERDICTS).read_text().replace(f"{archived.crate.folder}/", "")
         computed = _comparable(json.loads(text), experiment)
         different += [f"{VERDICTS}: {name}" for name in differences(verdicts, computed)]
+        different += [f"{VERDICTS}: {name}" for name in _not_of_its_runs(archived, experiment)]
         kunit = 0 if tested else sum(bool(computed[name].get("kunit")) for name in computed["claims"])
         judged = len(computed["claims"]) - kunit
     return Recomputation(
@@ -183,10 +187,7 @@ def _rows(file: Path, name: str) -> list[Row]:
 
 
 def _rounded_text(value: str) -> str:
-    try:
-        return f"{float(value):.9g}"
-    except ValueError:
-        return value  # never, true or false
+    return f"{float(value):.9g}" if _NUMBER.fullmatch(value) else value  # never, true or false
 
 
 def _other_rows(before: list[Row], after: list[Row], complete: bool) -> Iterator[str]:
@@ -194,6 +195,21 @@ def _other_rows(before: list[Row], after: list[Row], complete: bool) -> Iterator
     here, there = Counter(after), Counter(before)
     wrong = (here - there) + ((there - here) if complete else Counter())
     yield from sorted({", ".join(word for word in (row[1], f"seed {row[2]}", *row[3:5]) if word) for row in wrong})
+
+
+def _not_of_its_runs(archived: Contents, experiment: str) -> Iterator[str]:
+    """Name what archived verdicts say of how their runs were made, if the archived runs say something else."""
+    verdicts = archived.crate.read(EXPERIMENTS / experiment / VERDICTS)
+    planned = archived.planned[experiment]
+    folders = [
+        RUNS / planned["study"] / planned["runs_of"] / run["cell"] / f"seed-{run['seed']}" for run in verdicts["runs"]
+    ]
+    made_with = distinct(archived.crate.read(folder / "run.json")["provenance"] for folder in folders)
+    if verdicts.get("provenance") != made_with:
+        yield "provenance"
+    took = [archived.crate.read(folder / "summary.json")["wall_s"] for folder in folders]
+    if [run.get("wall_s") for run in verdicts["runs"]] != took:
+        yield "wall_s"
 
 
 def _comparable(verdicts: dict[str, Any], name: str) -> dict[str, Any]:

@@ -36,6 +36,7 @@ _OF_FILES: Final = ("bytes", "hash")
 _NUMBER: Final = re.compile(r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
 _SAME_PLACE: Final = 0.01
 _MARK: Final = re.compile(r"(<[^>]*>)")
+_COLOUR: Final = re.compile(r"#\w*")
 _LABEL: Final = re.compile(r'aria-label="[^"]*')
 
 
@@ -73,9 +74,9 @@ def _same_picture(archived: Path, made: Path) -> bool:
 
 
 def _same_mark(there: str, here: str) -> bool:
-    if _LABEL.findall(there) != _LABEL.findall(here):
+    if any(kind.findall(there) != kind.findall(here) for kind in (_LABEL, _COLOUR)):
         return False
-    words, others = _NUMBER.split(there), _NUMBER.split(here)
+    words, others = (_NUMBER.split(_COLOUR.sub("", mark)) for mark in (there, here))
     if len(words) != len(others) or words[::2] != others[::2]:
         return False
     pairs = zip(words[1::2], others[1::2], strict=True)

@@ -235,6 +235,59 @@ def test_forged_verdicts_are_named(results: Path, crate: Path, tmp_path: Path, w
     assert check.different == [f"verdicts.json: {name}" for name in named(ids)]
 
 
+@pytest.mark.parametrize(
+    ("forge", "named"),
+    [
+        (lambda data: data["provenance"].update(commit=["another"]), "provenance"),
+        (lambda data: data.update(provenance={}), "provenance"),
+        (lambda data: data["runs"][1].update(wall_s=0.001), "wall_s"),
+    ],
+)
+def test_forged_words_about_runs_are_named(
+    results: Path, crate: Path, tmp_path: Path, forge: Callable[[Any], object], named: str
+) -> None:
+    """A repetition differs in these by design, so they are compared with the archived runs."""
+    edit(crate / "experiments" / EXPERIMENT / "verdicts.json", forge)
+    seal(crate)
+    runs = shutil.copytree(results / "runs", tmp_path / "runs")
+    with opened(crate) as there:
+        check = recompute(Contents(there), EXPERIMENT, runs, {RUN, SECOND}, set())
+    assert check.different == [f"verdicts.json: {named}"]
+
+
+@pytest.mark.parametrize("value", [" 0.0 ", "0_0.0", "\N{ARABIC-INDIC DIGIT ZERO}.0", "+0.0", "nan"])
+def test_numbers_that_only_python_reads_are_named(results: Path, crate: Path, tmp_path: Path, value: str) -> None:
+    metrics = crate / "experiments" / EXPERIMENT / "metrics.csv"
+    assert ",0.0," in metrics.read_text()
+    metrics.write_text(metrics.read_text().replace(",0.0,", f",{value},", 1))
+    seal(crate)
+    runs = shutil.copytree(results / "runs", tmp_path / "runs")
+    with opened(crate) as there:
+        check = recompute(Contents(there), EXPERIMENT, runs, {RUN, SECOND}, set())
+    assert len(check.different) == 1 and check.different[0].startswith("metrics.csv: ")
+
+
+def failed(cell: str, seed: int) -> Callable[[Path], None]:
+    """Have verdicts say that a run failed."""
+    made_up = [{"cell": cell, "seed": seed, "why": "x"}]
+
+    def change(crate: Path) -> None:
+        edit(crate / "experiments" / EXPERIMENT / "verdicts.json", lambda data: data.update(failed=made_up))
+        seal(crate)
+
+    return change
+
+
+def times(**values: object) -> Callable[[Path], None]:
+    """Have a run say how long it took."""
+
+    def change(crate: Path) -> None:
+        edit(crate / "runs" / RUN / "summary.json", lambda data: data.update(values))
+        seal(crate)
+
+    return change
+
+
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a changed file": (
         lambda crate: (crate / "runs" / RUN / "summary.json").write_text("{}"),
@@ -259,6 +312,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a link": (lambda crate: (crate / "x").symlink_to("/etc/passwd"), r"crate/x: found a link or a device"),
     "no metadata": (lambda crate: (crate / METADATA).unlink(), rf"{METADATA}: cannot be read"),
     "other metadata": (lambda crate: (crate / METADATA).write_text("[" * 2000), r"more than 64 levels"),
+    "a failed run without a seed": (failed("single", 0), r"found seed 0 of 'single'; allowed: a run's"),
+    "a failed run of a seed that is none": (failed("single", -1), r"found seed -1 of 'single'; allowed: a run's"),
+    "a failed run elsewhere": (failed("../single", 1), r"found seed 1 of '../single'; allowed: a run's"),
+    "a time before the beginning": (times(wall_s=-1.0), r"summary.json: wall_s: found no time"),
+    "a time that is a text": (times(cpu_s="1"), r"summary.json: cpu_s: found no time"),
     "no runs": (lambda crate: (shutil.rmtree(crate / "runs"), seal(crate)), r"found runs of several sizes, or none"),
     "a run less": (
         lambda crate: (shutil.rmtree(crate / "runs" / RUN), seal(crate)),
@@ -514,6 +572,7 @@ def test_forged_outcomes_of_tests_are_named(full: Path, tmp_path: Path) -> None:
         ("figure.svg", '<path d="M1.27,2e-3" fill="#1f77b4"/>', False),
         ("figure.svg", '<path d="M1.25" fill="#1f77b4"/>', False),
         ("figure.svg", '<path d="M1.25,2e-3" fill="#1f77b5"/>', False),
+        ("figure.svg", '<path d="M1.25,2e-3" fill="#1f077b4"/>', False),
         ("figure.svg", '<path d="M1.25,2e-3" fill="#1f77b4" onload="x"/>', False),
         ("figure.svg", "\xff", False),
     ],
