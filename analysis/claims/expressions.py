@@ -105,8 +105,12 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
         raise NotMeasuredError(f"{expression}: {error}") if isinstance(error, NoNumberError) else error from error
     except MemoryError:
         raise BadExpressionError(expression, "wants more memory than it may have") from None
+    except RecursionError:
+        raise BadExpressionError(expression, kinds.TOO_DEEP) from None
     except OverflowError:
         raise BadExpressionError(expression, "makes a number larger than any that a computer holds") from None
+    except BadExpressionError:
+        raise  # of a word that it uses
     except ValueError as error:
         raise BadExpressionError(expression, str(error)) from error
     except (TypeError, KeyError, AttributeError) as error:

@@ -47,6 +47,9 @@ _PLAIN: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+TOO_DEEP: Final = "uses words that use words, and so on, on too many levels"
+
+
 @dataclass(frozen=True)
 class Scope:
     """What an expression may name: defined words, and where known the flows of its runs and all cells.
@@ -74,6 +77,8 @@ def problem(expression: str, scope: Scope, wanted: str | None = None) -> str | N
         _fits(_Kinds(scope).of(syntax.parsed(expression)), wanted)
     except ValueError as error:
         return str(error)
+    except RecursionError:
+        return TOO_DEEP
     return None
 
 

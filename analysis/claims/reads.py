@@ -3,13 +3,17 @@
 import ast
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from analysis.claims.syntax import ELSEWHERE
 from scenarios.cell_names import SINGLE
 
 Cell = tuple[str, str]
 """The experiment that simulates it, and its name."""
+
+
+MOST_TEXTS: Final = 1000
+"""That a name may be put together to; with more it counts as computed."""
 
 
 def cells_of(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable[Cell]) -> set[Cell]:
@@ -33,6 +37,18 @@ def runs_named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[
 
     A name that is put together of the texts in a list, `cell("case=" + n) for n in ["a", "b"]`, is each of these.
     """
+    due, seen = [expression], set[str]()
+    while due:
+        text = due.pop()
+        if text not in seen:
+            seen.add(text)
+            yield from _named(text, own, words, due)
+
+
+def _named(
+    expression: str, own: str, words: Mapping[str, str], due: list[str]
+) -> Iterator[tuple[str | None, str | None]]:
+    """Yield those of an expression itself; add to `due` the expressions that it uses."""
     tree = ast.parse(expression, mode="eval")
     texts = {
         one.target.id: listed
@@ -42,8 +58,7 @@ def runs_named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in words:
-            earlier = {name: text for name, text in words.items() if name != node.id}
-            yield from runs_named(words[node.id], own, earlier)
+            due.append(words[node.id])
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ELSEWHERE):
             continue
         arguments: list[Sequence[str | None]] = [_texts(argument, texts) or (None,) for argument in node.args]
@@ -55,8 +70,7 @@ def runs_named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[
             case _:
                 if len(arguments) > 1:
                     yield from ((own, cell) for cell in arguments[1])
-                for text in filter(None, arguments[0]):
-                    yield from runs_named(text, own, words)
+                due += filter(None, arguments[0])
 
 
 def _listed(node: ast.expr, words: Mapping[str, str]) -> list[str]:
@@ -77,5 +91,7 @@ def _texts(node: ast.expr, texts: Mapping[str, list[str]]) -> list[str]:
         case ast.Name(id=name):
             return texts.get(name, [])
         case ast.BinOp(op=ast.Add(), left=left, right=right):
-            return [first + last for first, last in itertools.product(_texts(left, texts), _texts(right, texts))]
+            sides = _texts(left, texts), _texts(right, texts)
+            if len(sides[0]) * len(sides[1]) <= MOST_TEXTS:
+                return [first + last for first, last in itertools.product(*sides)]
     return []

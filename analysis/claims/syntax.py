@@ -177,6 +177,9 @@ def _first_text(call: ast.Call) -> str | None:
 
 def is_about_means(expression: str, words: Mapping[str, str]) -> bool:
     """Say whether an expression is about means over the seeds, directly or through the words it uses."""
-    names = {node.id for node in ast.walk(parsed(expression)) if isinstance(node, ast.Name)}
-    others = {name: text for name, text in words.items() if name not in names}
-    return "mean_over_seeds" in names or any(is_about_means(words[name], others) for name in names & words.keys())
+    due, seen = [expression], set[str]()
+    while due:
+        names = {node.id for node in ast.walk(parsed(due.pop())) if isinstance(node, ast.Name)} - seen
+        seen |= names
+        due += [words[name] for name in names & words.keys()]
+    return "mean_over_seeds" in seen

@@ -55,7 +55,8 @@ class Vocabulary:
         else:
             start = len(self.read)
             self.defined[name] = evaluate(self.definitions[name], self.before(name))
-            self._read_by[name] = self.read[start:]
+            # each once: else a word that uses the one above it twice, and so on, doubles them
+            self._read_by[name] = list(dict.fromkeys(self.read[start:]))
         return self.defined[name]
 
     def before(self, name: str) -> "Vocabulary":

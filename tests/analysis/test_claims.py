@@ -2,6 +2,7 @@ import functools
 import json
 import math
 import re
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,6 +15,8 @@ from analysis.capture.columns import write_columns
 from analysis.claims import expressions, kinds, registry
 from analysis.claims.plan import plan
 from analysis.claims.question import Question
+from analysis.claims.reads import runs_named
+from analysis.claims.syntax import is_about_means
 from analysis.errors import BadExpressionError, BadInputError
 from analysis.measure import measure
 from analysis.reference.files import read
@@ -427,6 +430,35 @@ def test_what_an_expression_takes_is_bounded(runs: Runs, monkeypatch: pytest.Mon
     monkeypatch.setattr(bottleneck, "MOST_BINS", 1000)
     with pytest.raises(BadExpressionError, match=r"step: found 0.001; allowed: 0.01 s or more, for at most 1,000 bins"):
         ask(runs, "rate('tcp', 0.001).max()")
+
+
+def doubled(first: str, count: int, step: str) -> dict[str, str]:
+    """Words, each an expression of the one above it."""
+    return {"w0": first} | {f"w{above + 1}": step.replace("X", f"w{above}") for above in range(count - 1)}
+
+
+def test_words_that_use_the_one_above_twice_take_no_longer_than_others(runs: Runs) -> None:
+    words = doubled("run('another', 'case=a').share('ledbat', 1, 5)", 60, "X + X - X")
+    question = Question(runs, "made-by-hand", words)
+    assert question.numbers("w59", None)[0][1] == pytest.approx(0.2)
+    assert list(question.reads("w59", None)) == [("made-by-hand", "single"), ("another", "case=a")]
+    assert set(runs_named("w59", "made-by-hand", words)) == {("another", "case=a")}
+    assert not is_about_means("w59", words)
+
+
+def test_a_name_of_very_many_is_a_computed_one() -> None:
+    few, many = ("cell(" + " + ".join(["n"] * number) + ").jain() for n in ['a', 'b', 'c']" for number in (3, 300))
+    assert set(runs_named(f"[{few}]", "own", {})) == {("own", "".join(each)) for each in product("abc", repeat=3)}
+    assert set(runs_named(f"[{many}]", "own", {})) == {("own", None)}
+
+
+def test_words_on_too_many_levels_are_refused(tmp_path: Path, runs: Runs) -> None:
+    with pytest.raises(
+        BadInputError, match=r"words\.w\d+: found .*: uses words that use words, and so on, on too many"
+    ):
+        registry.load(claims(tmp_path, words=doubled("jain()", 199, "+(" * 20 + "X" + ")" * 20)))
+    with pytest.raises(BadExpressionError, match="uses words that use words, and so on, on too many levels"):
+        ask(runs, "w999", **doubled("jain()", 1000, "X"))
 
 
 def test_a_number_that_grows_without_bounds_is_said_without_python(runs: Runs) -> None:
