@@ -43,6 +43,7 @@ def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Imp
         *_clock_problems(document, filled, known),
         *_event_problems(document, filled, network, end_ns),
         *_form_problems(document, filled),
+        *_reorder_problems(document, filled, network),
         *_drawn_event_problems(document, filled, network, end_ns),
         *_trace_problems(document, filled, network, end_ns),
     ]
@@ -253,7 +254,13 @@ def _instant_problems(
 
 
 # Fields of events on a path that say of what form another one is, and do nothing without it
-_FORMS = {"distribution": "jitter", "keep_order": "jitter", "burst": "loss", "policed_burst": "policed"}
+_FORMS = {
+    "distribution": "jitter",
+    "keep_order": "jitter",
+    "burst": "loss",
+    "policed_burst": "policed",
+    "reorder_correlation": "reorder",
+}
 
 
 def _form_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
@@ -273,6 +280,20 @@ def _form_problems(document: Document, filled: dict[str, Any]) -> Iterator[Probl
                 yield document.problem(
                     path, "no event says how many bytes may pass at once", f"beside policed_burst: {{{direction}: ...}}"
                 )
+
+
+def _reorder_problems(document: Document, filled: dict[str, Any], network: Network) -> Iterator[Problem]:
+    """Find directions in which packets are to overtake, and none can: without a delay, or in order."""
+    events = filled["events"]
+    for index, event in enumerate(events):
+        for direction in event.get("reorder", {}):
+            path: FieldPath = ("events", index, "reorder", direction)
+            delays = [getattr(way, f"{direction}_ns") for way in network.paths]
+            delays += [parse(each["delay"][direction], "time") for each in events if direction in each.get("delay", {})]
+            if not all(delays):
+                yield document.problem(path, "found beside a delay of 0", f"a delay {direction}, which packets skip")
+            if any(direction in other.get("keep_order", {}) for other in events if other["on"] == event["on"]):
+                yield document.problem(path, "found beside keep_order", "one of the two")
 
 
 def _event_problems(document: Document, filled: dict[str, Any], network: Network, end_ns: int) -> Iterator[Problem]:

@@ -36,6 +36,8 @@ cases:
   normal: {events: [{at: 0s, on: path, jitter: {forward: 5ms}, distribution: {forward: normal}}]}
   single: {events: [{at: 0s, on: path, loss: {forward: 5%}}]}
   bursts: {events: [{at: 0s, on: path, loss: {forward: 5%}, burst: {forward: 8p}}]}
+  early: {events: [{at: 0s, on: path, reorder: {forward: 25%}}]}
+  often: {events: [{at: 0s, on: path, reorder: {forward: 25%}, reorder_correlation: {forward: 50%}}]}
   damaged: {events: [{at: 0s, on: path, duplicate: {forward: 5%}, corrupt: {forward: 10%}}], duration: 5s}
   held:
     events:
@@ -116,6 +118,15 @@ def test_losses_in_bursts_have_the_same_share_and_their_length(delays: dict[str,
     )  # three standard deviations of 310 bursts
     assert mean_burst_pkts(single) == pytest.approx(1 / 0.95, abs=0.05)
     assert mean_burst_pkts(bursts) == pytest.approx(8, abs=1.3)
+
+
+@pytest.mark.parametrize(("case", "again"), [("early", 0.25), ("often", 0.46)])
+def test_a_share_of_packets_overtakes(case: str, again: float, delays: dict[str, Delays]) -> None:
+    """By netem's own arithmetic, with numbers drawn here, 46 % of those behind one that overtakes do, too."""
+    early = delays[case] < 1
+    assert delays[case][~early] == pytest.approx(50, abs=0.1)
+    assert early.mean() == pytest.approx(0.25, abs=0.01)
+    assert early[1:][early[:-1]].mean() == pytest.approx(again, abs=0.02)
 
 
 def test_packets_arrive_twice_and_corrupt_ones_do_not_reach_the_program(folders: dict[str, Path]) -> None:

@@ -2,6 +2,8 @@
 
 import struct
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, pairwise
 from typing import ClassVar
 
 from topologies.links.base import Parts, Shaped
@@ -10,11 +12,12 @@ from topologies.links.tc import QDISC, Answer, attributes_of
 CHANGEABLE = (
     *("delay", "jitter", "distribution", "keep_order", "burst", "loss"),
     *("duplicate", "corrupt", "aggregation", "suspension"),
+    *("reorder", "reorder_correlation"),
 )
 """Fields that an event may change in place, without their units."""
 
 _NETEM_BYTES, _LATENCY, _JITTER = 24, 10, 11  # linux/pkt_sched.h
-_CORRUPT, _LOSS, _RATE, _SLOT, _GILBERT = 4, 5, 6, 12, 2
+_REORDER, _CORRUPT, _LOSS, _RATE, _SLOT, _GILBERT = 3, 4, 5, 6, 12, 2
 _ALL = 2**32 - 1
 
 
@@ -70,6 +73,8 @@ class ImpairedLink(Propagation):
     of all.
 
     `duplicate_ppm` of all packets arrive twice. One bit of `corrupt_ppm` of all is wrong, Ethernet header included.
+    `reorder_ppm` of all skip the delay and so overtake those under way. netem draws for each a number that holds
+    `reorder_correlation_ppm` of the one before; `reorder_ppm` stays the share of all.
     Packets gather for `aggregation_ns`, or for `suspension_ns` while that is above zero, and go on together (netem's
     slots). What is zero may be so after an event, so ``tc`` gets it, which would keep the former value.
     """
@@ -81,6 +86,8 @@ class ImpairedLink(Propagation):
     corrupt_ppm: int = 0
     aggregation_ns: int = 0
     suspension_ns: int = 0
+    reorder_ppm: int = 0
+    reorder_correlation_ppm: int = 0
 
     # with a rate netem sends packets in their order; at this one a full packet takes 12 ns
     _IN_ORDER_BPS = 10**12
@@ -91,7 +98,9 @@ class ImpairedLink(Propagation):
         bursts = {"loss_ppm": 0, "burst_begins_ppm": begins, "burst_ends_ppm": ends} if ends else {}
         shares = {"duplicate_ppm": self.duplicate_ppm, "corrupt_ppm": self.corrupt_ppm}
         forms = {"keep_order": int(self.keep_order), "slot_ns": self._slot_ns}
-        return {**super().values(), **shares, **forms, **bursts}
+        correlation = self.reorder_correlation_ppm if self.reorder_ppm else 0
+        reordering = {"reorder_below_ppm": self._reorder_below_ppm, "reorder_correlation_ppm": correlation}
+        return {**super().values(), **shares, **forms, **bursts, **reordering}
 
     def parts(self, answer: Answer) -> Parts:
         """Return what an answer to `ASKED` tells."""
@@ -100,14 +109,23 @@ class ImpairedLink(Propagation):
         begins, ends = (_ppm(part) for part in struct.unpack_from("=2I", bursts))
         (slot_ns,) = struct.unpack_from("=q", inner.get(_SLOT, bytes(8)))
         (corrupt,) = struct.unpack_from("=I", inner[_CORRUPT])
-        duplicate = struct.unpack_from("=6I", answer.options)[4]
+        _, _, _, gap, duplicate, _ = struct.unpack_from("=6I", answer.options)
+        below, correlation = (_ppm(part) for part in struct.unpack_from("=2I", inner[_REORDER]))
+        # without a gap, netem reorders nothing and tells what it did before
+        reordering = {"reorder_below_ppm": below, "reorder_correlation_ppm": correlation} if gap else {}
         shares = {"duplicate_ppm": _ppm(duplicate), "corrupt_ppm": _ppm(corrupt)}
         forms = {"keep_order": int(any(inner[_RATE])), "slot_ns": slot_ns}
-        return {**super().parts(answer), **shares, **forms, "burst_begins_ppm": begins, "burst_ends_ppm": ends}
+        shape = {**shares, **forms, "burst_begins_ppm": begins, "burst_ends_ppm": ends}
+        return {**super().parts(answer), **shape, **reordering}
 
     @property
     def _slot_ns(self) -> int:
         return self.suspension_ns or self.aggregation_ns
+
+    @property
+    def _reorder_below_ppm(self) -> int:
+        """The number below which a packet's has to be to overtake."""
+        return round(1e6 * _quantile(self.reorder_ppm / 1e6, self.reorder_correlation_ppm / 1e6))
 
     def _bursts(self) -> tuple[int, int]:
         """Return how likely a packet begins and ends a burst of losses, in ppm (0: there are no bursts)."""
@@ -126,8 +144,43 @@ class ImpairedLink(Propagation):
         shares = f" duplicate {self.duplicate_ppm / 10_000:.4f}% corrupt {self.corrupt_ppm / 10_000:.4f}%"
         order = f" rate {self._IN_ORDER_BPS}bit" if self.keep_order else ""
         slot = f" slot {self._slot_ns}ns {self._slot_ns}ns"
-        return f"netem limit {self._LIMIT_PKTS} delay {self.delay_ns}ns{jitter}{loss}{shares}{order}{slot}"
+        early = [ppm for ppm in (self._reorder_below_ppm, self.reorder_correlation_ppm) if ppm]
+        reorder = " reorder" + "".join(f" {ppm / 10_000:.4f}%" for ppm in early) if self.reorder_ppm else ""
+        return f"netem limit {self._LIMIT_PKTS} delay {self.delay_ns}ns{jitter}{loss}{shares}{order}{slot}{reorder}"
 
 
 def _ppm(part: int) -> int:
     return round(part * 1e6 / _ALL)
+
+
+@cache
+def _quantile(share: float, correlation: float) -> float:
+    """Return the number below which a share of netem's correlated random numbers lies.
+
+    Each is a part `correlation` of the one before, and for the rest an even one. What lies below x is therefore the
+    mean of what lies below (x - (1 - correlation) * u) / correlation over all u from 0 to 1: a fixed point.
+    """
+    if not (share and correlation):
+        return share
+    cells = 1000
+    grid = [cell / cells for cell in range(cells + 1)]
+    below = grid
+    for _ in range(round(12 / (1 - correlation))):  # each brings it nearer by the correlation
+        areas = [0.0, *accumulate((a + b) / 2 / cells for a, b in pairwise(below))]
+        below = [
+            (_at(areas, x / correlation) - _at(areas, (x - 1) / correlation + 1)) * correlation / (1 - correlation)
+            for x in grid
+        ]
+    cell = next(cell for cell, part in enumerate(below) if part >= share)
+    return grid[cell] - (below[cell] - share) / (below[cell] - below[cell - 1]) / cells
+
+
+def _at(areas: list[float], x: float) -> float:
+    """The area up to x of a function from 0 at 0 to 1 at 1, by its areas up to even steps."""
+    cells = len(areas) - 1
+    if x <= 0:
+        return 0.0
+    if x >= 1:
+        return areas[-1] + x - 1
+    cell = int(x * cells)
+    return areas[cell] + (areas[cell + 1] - areas[cell]) * (x * cells - cell)
