@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -234,7 +235,8 @@ def _tell(say: Say, name: str, folders: Sequence[Path], said: str, tool: str, to
     last = said.strip().rpartition("\n")[2].strip()[:_LONGEST_SAID]
     locks = (folder / "Cargo.lock" for folder in folders)
     if last.startswith("Compiling ") and (lock := next(filter(Path.exists, locks), None)):
-        last += f" (crate {said.count('Compiling ')} of at most {lock.read_text().count('[[package]]')})"
+        most = len(tomllib.loads(lock.read_text())["package"])
+        last += f" (crate {said.count('Compiling ')} of at most {most})"
     say(f"{name}: building for {took_s / 60:.1f} min, with `{tool}`" + (f": {last}" if last else ""))
 
 

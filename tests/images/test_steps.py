@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from images import programs
 from images.bounded import Bounds
-from images.cache import Store
+from images.cache import Store, project_root
 from images.errors import ImageError
 from images.run import logged
 from images.steps import at_once
@@ -128,7 +130,7 @@ def test_errors_are_found_in_what_rust_and_go_print(printed: str, shown: list[st
 AS_ANOTHER = """\
 import os, sys
 from pathlib import Path
-from images.cache import Store
+from images.cache import Store, project_root
 from images.errors import ImageError
 if os.geteuid() == 0:
     os.seteuid(65534)
@@ -159,3 +161,13 @@ def test_who_may_only_read_the_store_uses_what_is_there_and_is_told_what_is_not(
         f"kind/missing is needed and would have to be built: this user cannot write {root}, which belongs to "
     )
     assert missing.endswith("builds, or TESTBED_CACHE names another")
+
+
+@pytest.mark.parametrize("name", ["quinn", "librqbit-utp"])
+def test_a_build_of_crates_says_of_how_many(name: str) -> None:
+    """Locks are written in either form that TOML has for a list of tables."""
+    told: list[str] = []
+    folder = project_root() / "images/implementations" / name
+    programs._tell(told.append, name, [folder], "Compiling a v1.0\nCompiling b v2.0\n", "cargo", 30.0)
+    (most,) = re.findall(r"\(crate 2 of at most (\d+)\)", told[0])
+    assert int(most) > 30
