@@ -11,6 +11,7 @@ from analysis.figures import alternative_text, style, svg
 from analysis.report.evidence import Link, of_run
 from analysis.run import Run
 from analysis.series import NotMeasuredError
+from common.counts import plural
 from testbed.shared.made import made_of
 from testbed.shared.packets import TAP, ShownPacket, around
 from testbed.shared.page import write_page
@@ -91,17 +92,20 @@ def write(home: Path, shown: PageData) -> Path:
             _shares(shown),
             alternative_text.picture(axes, "A point for each instant that was tried", [("", says)]),
         )
+    broken = _broken(shown)
+    unknown = sum(branch.is_broken is None for branch in shown.branches)
+    came_out = f"{broken} from that instant{f'; of {unknown} it is unknown' if unknown else ''}."
+    if not shown.holds:
+        came_out = f"{flow} has {rates} Mbit/s from that instant on; in the run, {rate_of_run} Mbit/s." if rates else ""
     values = {
         "shown": shown,
+        "headline": _headline(shown, run.settings.experiment, f"{flow} has {rates} Mbit/s" if rates else ""),
+        "came_out": came_out,
         "experiment": run.settings.experiment,
         "seed": run.settings.seed,
         "flow": flow,
         "drawn": drawn,
-        "rates": rates,
-        "rate_of_run": rate_of_run,
         "run_title": run.settings.title,
-        "broken": sum(branch.is_broken is True for branch in shown.branches),
-        "unknown": sum(branch.is_broken is None for branch in shown.branches) if shown.holds else 0,
         "tap": _tap(run),
         "packets": _packets(run, shown.at_s, flow),
         "own": of_run(shown.run, home),
@@ -117,6 +121,27 @@ def write(home: Path, shown: PageData) -> Path:
     }
     made = made_of([shown.run, *(branch.folder for branch in shown.branches)])
     return write_page(home / "index.html", TEMPLATE, values, made, again=shown.command, files=["rewind.json"])
+
+
+def _headline(shown: PageData, experiment: str, rates: str) -> str:
+    """Say what came out in a line; `rates` is what the flow has in the futures, if that was measured."""
+    if shown.lost_s == 0:
+        return f"No instant decides {experiment}: half of the futures or more fail from its beginning"
+    if shown.lost_s is not None:
+        return f"{experiment} is decided between {shown.at_s:.3f} s and {shown.lost_s:.3f} s"
+    since = f"from {shown.at_s:.3f} s on"
+    futures = f"{plural(len(shown.branches), 'future')} of {experiment}"
+    if shown.holds:
+        return f"{_broken(shown, experiment)} {since}"
+    return f"{rates} {since} in {futures}" if rates else f"{futures} {since}"
+
+
+def _broken(shown: PageData, experiment: str = "") -> str:
+    """Say how many futures break the property."""
+    broken = sum(branch.is_broken is True for branch in shown.branches)
+    of = f" of {experiment}" if experiment else ""
+    futures = plural(len(shown.branches), "future")
+    return f"{broken} of {futures}{of} {'breaks' if broken == 1 else 'break'} the property"
 
 
 def watched(run: Run) -> str:
