@@ -50,6 +50,7 @@ class Answers:
     acked: Ints  # everything numbered below this has come
     sack: NDArray[np.uint64]  # bit i: unit acked + 1 + i has come, too (uTP)
     window_bytes: Floats  # what the receiver lets the sender have on its way; infinite before it is known
+    is_closed: Bools | None = None  # whether that is 0, which it is in any unit; None: not known of any
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +205,8 @@ def _tcp(there: pl.DataFrame, back: pl.DataFrame) -> tuple[DataPackets, Answers,
         # the window of a packet that opens the connection is never scaled
         scaled = np.where((_whole(back, "flags") & SYN) > 0, 0, shift)
         window = (_whole(back, "window") << scaled).astype(float)
-    answers = Answers(_seconds(back), acked, np.zeros(len(back), np.uint64), window)
+    is_closed = _whole(back, "window") == 0
+    answers = Answers(_seconds(back), acked, np.zeros(len(back), np.uint64), window, is_closed)
     advancing = np.diff(np.maximum.accumulate(acked), prepend=first[0]) > 0 if len(acked) else np.zeros(0, bool)
     of_sender, of_receiver = ticks(there), ticks(back)
     forward = _echoed(back.filter(pl.Series(advancing)), of_receiver, of_sender)

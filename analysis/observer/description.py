@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from analysis.observer import control, delay, kind, limits, policer, sizes
+from analysis.observer import control, delay, kind, limits, pauses, policer, sizes
 from analysis.observer.control import FEWEST_ROUNDS
 from analysis.observer.conversation import FEWEST_PKTS, Conversation, Samples
 from analysis.observer.flight import Flight, RetransmitCause
 from analysis.observer.limits import Limit
+from analysis.observer.signals import STOPPED_PKTS, Signals
 from analysis.series import Floats, NotMeasuredError
 from analysis.units import three_digits
 from common.counts import plural
@@ -21,11 +22,11 @@ SLOW_START: Final = 1.3  # times as much in flight as a round-trip time before, 
 FEWEST_DOUBLINGS: Final = 2
 MANY_ANSWERS: Final = 1.2  # for each packet of data: more than one, beyond answers to repeated or reordered packets
 MOSTLY: Final = 0.5  # of the time
-LIMITED: Final = {
-    Limit.RECEIVE_WINDOW: "the receiver's window limits it",
-    Limit.APPLICATION: "its application limits it",
-    Limit.CONGESTION_WINDOW: "its congestion window limits it",
-}
+OFTEN: Final = 0.2
+LONGEST_LOOP_S: Final = 1.0  # from a tap to the sender and back; two satellites are nearer
+SHORTEST_RTT: Final = (
+    1 / 4
+)  # of the intervals that `limits` judges; a window that varies within one looks like no window
 ENCRYPTED: Final = (
     "QUIC encrypts its acknowledgements, so the packets of one place do not show what its sender knew; a run with the "
     "captures of both hosts does"
@@ -91,7 +92,23 @@ def _line(name: str, seen: dict[str, Any]) -> str:
     return f"{name}: {one['kind']}{like} (confidence {one['confidence']:.2f}): {'; '.join(one['because'])}"
 
 
-def described(flight: Flight) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Tap:
+    """A flow as it passed a tap that is not the sender's, and how far away the sender is."""
+
+    flight: Flight
+    to_sender_s: float | None  # there and back
+    is_at_sender: bool
+
+    @property
+    def loop_s(self) -> float:
+        """The most that the way to the sender and back takes: twice the shortest time seen, or longer than any path."""
+        if self.to_sender_s is None:
+            return 0.0 if self.is_at_sender else LONGEST_LOOP_S
+        return 2 * self.to_sender_s
+
+
+def described(flight: Flight, tap: Tap | None = None) -> dict[str, Any]:
     """Everything that a flow's packets tell of its sender, as it goes into JSON."""
     seen = flight.conversation
     again = flight.retransmissions
@@ -110,7 +127,7 @@ def described(flight: Flight) -> dict[str, Any]:
         "receive_window_bytes": spread(flight.window_bytes[np.isfinite(flight.window_bytes)]),
         "answers_per_data_pkt": _answers_per_data_pkt(flight),
         "retransmitted_pkts": {cause.value: again.count(cause) for cause in RetransmitCause},
-        "facts": facts(flight),
+        "facts": facts(flight, tap),
         "packet_sizes": _sizes(seen),
         "limited_by": _limits(flight),
         "control": _control(flight),
@@ -118,13 +135,14 @@ def described(flight: Flight) -> dict[str, Any]:
     }
 
 
-def facts(flight: Flight, *, is_senders: bool = True) -> list[str]:
-    """Say what is certain of a flow, whoever its controller is: growth, the receiver's limit, repairs and delays.
+def facts(flight: Flight, tap: Tap | None = None, *, is_senders: bool = True) -> list[str]:
+    """Say what is certain of a flow, whoever its controller is: growth, what limited it, repairs and delays.
 
     Without the sender's view (`is_senders`), only what passed the tap.
     """
     seen = flight.conversation
-    said = [*_growth(flight)] if is_senders else []
+    tap = tap or Tap(flight, 0.0, is_at_sender=True)
+    said = [*_amount(flight), *(_growth(flight) if is_senders else ()), *_limited(flight, tap, is_senders=is_senders)]
     again, of_all = len(flight.retransmissions.times), f"of {plural(len(seen.sent.times), 'packet')}"
     late = 0 if is_senders else len(flight.late_bytes)
     if late:
@@ -140,6 +158,8 @@ def facts(flight: Flight, *, is_senders: bool = True) -> list[str]:
     trips = 1e3 * flight.round_trips.values
     if is_senders and len(trips):
         said.append(f"packets answered after {three_digits(trips.min())} to {three_digits(trips.max())} ms")
+    elif first_s := pauses.first_round_trip_s(tap.flight.conversation, tap.to_sender_s):
+        said.append(f"the first round trip took {three_digits(1e3 * first_s)} ms")
     if len(seen.forward.values):
         waited = 1e3 * float(np.percentile(delay.queuing(seen.forward).values, 95))
         said.append(f"95 % of the data's delays within {three_digits(waited)} ms of the shortest")
@@ -152,10 +172,17 @@ def _answers_per_data_pkt(flight: Flight) -> float | None:
     return None if not answers else round(answers / len(flight.conversation.sent.times), 4)
 
 
+def _amount(flight: Flight) -> Iterator[str]:
+    sent = flight.conversation.sent
+    payload_bytes, lasts_s = flight.payload.sum() + flight.late_bytes.sum(), sent.times[-1] - sent.times[0]
+    if lasts_s > 0:
+        rate = three_digits(8e-6 * payload_bytes / lasts_s)
+        yield f"{three_digits(payload_bytes / 1e3)} kB in {three_digits(lasts_s)} s ({rate} Mbit/s)"
+
+
 def _growth(flight: Flight) -> Iterator[str]:
     try:
         windows = flight.windows
-        limited = limits.limits(flight)
     except NotMeasuredError:
         return
     sent = windows[int(np.argmax(windows >= 1)) :]  # what opens the connection is a round of its own
@@ -163,10 +190,41 @@ def _growth(flight: Flight) -> Iterator[str]:
     rises = sent[1:-1] >= SLOW_START * sent[:-2]  # the last round may have ended early
     if len(rises) >= FEWEST_DOUBLINGS and rises.all() and high >= 2**FEWEST_DOUBLINGS * low:
         yield f"slow start only, from {low:.0f} to {high:.0f} packets in {plural(len(sent), 'round-trip time')}"
-    for limit, says in LIMITED.items():
-        share = limited.share(limit)
-        if share >= MOSTLY and (limit is Limit.RECEIVE_WINDOW or len(windows) >= FEWEST_ROUNDS):
-            yield f"{says} in {share:.0%} of the time"
+
+
+def _limited(flight: Flight, tap: Tap, *, is_senders: bool) -> Iterator[str]:
+    """Say who limits the sender: first what holds wherever packets are captured, then by its packets in flight."""
+    full, paused = pauses.with_a_full_window(tap.flight), pauses.without_data(tap.flight, tap.loop_s)
+    if full >= OFTEN:
+        limits_it = "the receiver's window limits it: it" if full >= MOSTLY else "the receiver's window"
+        yield f"{limits_it} was full in {full:.0%} of the time"
+    if paused >= OFTEN:
+        unless = "" if tap.is_at_sender else ", or what it sent then was lost before this tap"
+        limits_it = f"its application limits it{unless}: nothing" if paused >= MOSTLY else "nothing"
+        yield f"{limits_it} was on its way in {paused:.0%} of the time"
+    if is_senders and max(full, paused) < MOSTLY:
+        yield from _limited_by_flight(flight)
+
+
+def _limited_by_flight(flight: Flight) -> Iterator[str]:
+    try:
+        windows, limited = flight.windows, limits.limits(flight)
+    except NotMeasuredError:
+        return
+    if (share := limited.share(Limit.RECEIVE_WINDOW)) >= MOSTLY:
+        yield f"the receiver's window limits it in {share:.0%} of the time"
+    elif len(windows) >= FEWEST_ROUNDS:
+        shortest_s = SHORTEST_RTT * float(np.median(np.diff(limited.edges)))
+        rtt_s = float(np.median(flight.round_trips.values))
+        if (share := limited.share(Limit.APPLICATION)) >= MOSTLY and rtt_s >= shortest_s:
+            yield f"its application limits it in {share:.0%} of the time"
+        elif (share := limited.share(Limit.CONGESTION_WINDOW)) >= MOSTLY and _fills_a_window(Signals(flight, limited)):
+            yield f"its congestion window limits it in {share:.0%} of the time"
+
+
+def _fills_a_window(seen: Signals) -> bool:
+    """Tell an application that keeps a rate from a window: what is in flight hardly varies either way."""
+    return seen.ran_out < OFTEN and float(np.median(seen.windows)) > STOPPED_PKTS and seen.waits_for_answers
 
 
 def spread(values: Floats) -> dict[str, float] | None:

@@ -215,7 +215,7 @@ def test_what_was_lost_before_the_tap_counts_once_and_is_not_called_sent_again(t
     [view] = observed(tmp_path, capture(tmp_path / "a.pcapng", seen))["flows"][0]["seen_in"]
     assert view["payload_bytes"] == 80 * 1460
     late = "4 of 81 packets came late: sent again after a loss before this tap, or overtaken"
-    assert view["facts"] == [late, "1 of 81 packets sent again"]
+    assert view["facts"][1:] == [late, "1 of 81 packets sent again"]
 
 
 def test_a_packet_that_keeps_a_connection_alive_is_not_sent_again(tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_one_direction_alone_is_said_to_be(tmp_path: Path, played: Model, capsys
     assert any("only one direction was captured" in remark for remark in seen["remarks"])
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("flow-1, 10.0.1.1:40001 to ")
-    assert ": cannot tell: no answer was captured. Seen: 2 of " in said[0]
+    assert ": cannot tell: no answer was captured. Seen: 18,700 kB in 14 s (10.7 Mbit/s); 2 of " in said[0]
 
 
 def test_several_flows_and_what_is_none(tmp_path: Path, played: Model) -> None:

@@ -14,7 +14,7 @@ from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
-from analysis.observer.description import described, facts
+from analysis.observer.description import Tap, described, facts
 from analysis.observer.logs import files
 from analysis.observer.logs.log import Log
 from analysis.observer.standalone import captures, flows, sender_log
@@ -105,17 +105,19 @@ def _flow(observed: Observed) -> dict[str, Any]:
         "name": observed.name,
         "sender": best.flow.sender,
         "receiver": best.flow.receiver,
-        "seen_in": [_view(sighting) for sighting in observed.seen],
+        "seen_in": [view_of(sighting) for sighting in observed.seen],
         "between_captures": [each.as_json() for each in observed.pairs],
     }
 
 
-def _view(seen: FlowView) -> dict[str, Any]:
+def view_of(seen: FlowView) -> dict[str, Any]:
+    """Return what one capture tells of a flow, as it goes into JSON."""
     remarks = list(seen.flow.remarks)
-    fields = described(seen.best)
+    tap = Tap(seen.passed, seen.tap.to_sender_s, is_at_sender=seen.tap.place is TapPlace.SENDER)
+    fields = described(seen.best, tap)
     if seen.sent is None:
         fields |= {name: {"not_observed": seen.why_not} for name in NEEDS_THE_SENDER}
-        fields["facts"] = facts(seen.passed, is_senders=False)
+        fields["facts"] = facts(seen.passed, tap, is_senders=False)
         fields["retransmitted_pkts"] = {"for unknown causes": sum(fields["retransmitted_pkts"].values())}
     elif seen.tap.place is not TapPlace.SENDER:
         remarks.append(
