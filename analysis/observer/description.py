@@ -93,7 +93,7 @@ def _line(name: str, seen: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Tap:
+class PassedTap:
     """A flow as it passed a tap that is not the sender's, and how far away the sender is."""
 
     flight: Flight
@@ -108,7 +108,7 @@ class Tap:
         return 2 * self.to_sender_s
 
 
-def described(flight: Flight, tap: Tap | None = None) -> dict[str, Any]:
+def described(flight: Flight, tap: PassedTap | None = None) -> dict[str, Any]:
     """Everything that a flow's packets tell of its sender, as it goes into JSON."""
     seen = flight.conversation
     again = flight.retransmissions
@@ -135,13 +135,13 @@ def described(flight: Flight, tap: Tap | None = None) -> dict[str, Any]:
     }
 
 
-def facts(flight: Flight, tap: Tap | None = None, *, is_senders: bool = True) -> list[str]:
+def facts(flight: Flight, tap: PassedTap | None = None, *, is_senders: bool = True) -> list[str]:
     """Say what is certain of a flow, whoever its controller is: growth, what limited it, repairs and delays.
 
     Without the sender's view (`is_senders`), only what passed the tap.
     """
     seen = flight.conversation
-    tap = tap or Tap(flight, 0.0, is_at_sender=True)
+    tap = tap or PassedTap(flight, 0.0, is_at_sender=True)
     said = [*_amount(flight), *(_growth(flight) if is_senders else ()), *_limited(flight, tap, is_senders=is_senders)]
     again, of_all = len(flight.retransmissions.times), f"of {plural(len(seen.sent.times), 'packet')}"
     late = 0 if is_senders else len(flight.late_bytes)
@@ -192,7 +192,7 @@ def _growth(flight: Flight) -> Iterator[str]:
         yield f"slow start only, from {low:.0f} to {high:.0f} packets in {plural(len(sent), 'round-trip time')}"
 
 
-def _limited(flight: Flight, tap: Tap, *, is_senders: bool) -> Iterator[str]:
+def _limited(flight: Flight, tap: PassedTap, *, is_senders: bool) -> Iterator[str]:
     """Say who limits the sender: first what holds wherever packets are captured, then by its packets in flight."""
     full, paused = pauses.with_a_full_window(tap.flight), pauses.without_data(tap.flight, tap.loop_s)
     if full >= OFTEN:

@@ -5,7 +5,7 @@ import pytest
 
 from analysis.observer import pauses
 from analysis.observer.conversation import Answers, Conversation, DataPackets, Samples
-from analysis.observer.description import Tap, facts
+from analysis.observer.description import PassedTap, facts
 from analysis.observer.flight import Flight
 
 FULL = 1000
@@ -73,5 +73,5 @@ def test_a_full_window_is_told_wherever_it_passes() -> None:
 )
 def test_facts_say_who_limits_it(to_sender_s: float | None, is_at_sender: bool, says: str) -> None:
     flight = _requests()
-    told = facts(flight, Tap(flight, to_sender_s, is_at_sender=is_at_sender), is_senders=False)
+    told = facts(flight, PassedTap(flight, to_sender_s, is_at_sender=is_at_sender), is_senders=False)
     assert told[:2] == ["20 kB in 8 s (0.02 Mbit/s)", says]

@@ -35,7 +35,7 @@ def offered(tmp_path: Path) -> Path:
     (folder / "SHA256SUMS").write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()))
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    sign = ["ssh-keygen", "-q", "-Y", "sign", "-n", "ledbat-testbed", "-f", key, folder / "SHA256SUMS"]
+    sign = ["ssh-keygen", "-q", "-Y", "sign", "-n", "ledbat-testbed", "-f", str(key), f"{folder}/SHA256SUMS"]
     subprocess.run(sign, check=True)
     (tmp_path / "signers").write_text(f"us@example.org {key.with_suffix('.pub').read_text()}")
     return folder

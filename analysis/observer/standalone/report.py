@@ -14,7 +14,7 @@ from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
-from analysis.observer.description import Tap, described, facts
+from analysis.observer.description import PassedTap, described, facts
 from analysis.observer.logs import files
 from analysis.observer.logs.log import Log
 from analysis.observer.standalone import captures, flows, sender_log
@@ -113,7 +113,7 @@ def _flow(observed: Observed) -> dict[str, Any]:
 def view_of(seen: FlowView) -> dict[str, Any]:
     """Return what one capture tells of a flow, as it goes into JSON."""
     remarks = list(seen.flow.remarks)
-    tap = Tap(seen.passed, seen.tap.to_sender_s, is_at_sender=seen.tap.place is TapPlace.SENDER)
+    tap = PassedTap(seen.passed, seen.tap.to_sender_s, is_at_sender=seen.tap.place is TapPlace.SENDER)
     fields = described(seen.best, tap)
     if seen.sent is None:
         fields |= {name: {"not_observed": seen.why_not} for name in NEEDS_THE_SENDER}
