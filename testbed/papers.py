@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from analysis.reference.papers import write
+from analysis.reference import failing, papers
 from common.arguments import path
 from testbed.folders import REFERENCE, STUDIES
 
@@ -13,11 +13,12 @@ _OPTIONS: Final = {
     "reference": (REFERENCE, "folder of the reference set"),
     "page": (Path("docs/results/papers.md"), "page for all findings, which has marks for them"),
     "summary": (Path("README.md"), "page for a few sentences a paper, with such marks"),
+    "failing": (Path("docs/results/failing.md"), "page for what does not hold, with such marks"),
 }
 
 
 def main(words: list[str]) -> int:
-    """Write into both pages; return 0.
+    """Write into the three pages; return 0.
 
     Raises:
         BadInputError: a page has no place for it, or there are no studies.
@@ -26,5 +27,6 @@ def main(words: list[str]) -> int:
     for name, (default, says) in _OPTIONS.items():
         parser.add_argument(f"--{name}", type=path, default=default, help=f"{says}; default: %(default)s")
     options = parser.parse_args(words)
-    write(options.studies, options.reference, options.page, options.summary)
+    papers.write(options.studies, options.reference, options.page, options.summary)
+    failing.write(options.studies, options.reference, options.failing)
     return 0

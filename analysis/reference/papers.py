@@ -46,17 +46,22 @@ def of_papers(folder: Path, reference: Path) -> list[StudyView]:
 
     Raises BadInputError where there are no studies.
     """
+    return [view for view in of_studies(folder, reference) if "year" in view.paper]
+
+
+def of_studies(folder: Path, reference: Path) -> list[StudyView]:
+    """Give the same of all studies."""
     full = reference_set(reference)
     results = [result for study in registry.folders_of_studies(folder) for result in _results(study, full)]
     return studies(results, None)
 
 
 def _results(folder: Path, full: Beside) -> Iterator[ExperimentResult]:
-    """Give the experiments of a study as the reference set has them; none where no paper is behind it."""
+    """Give the experiments of a study as the reference set has them."""
     study = registry.load_study(folder)
     experiments = [registry.load(file) for file in registry.claims_files(folder)]
     by_id = {claim.id: claim for experiment in experiments for claim in experiment.claims}
-    for experiment in experiments if "year" in study.paper else []:
+    for experiment in experiments:
         shown = [
             registry.shown_here(claim, by_id[claim.same_as]) if claim.same_as else claim for claim in experiment.claims
         ]

@@ -13,25 +13,26 @@ from analysis.reference.papers import of_papers
 from testbed.tables import main
 from tests.analysis.kept_results import REFERENCE, ROOT, STUDIES
 
-PAGE, README = ROOT / "docs/results/papers.md", ROOT / "README.md"
+PAGES = (ROOT / "docs/results/papers.md", ROOT / "README.md", ROOT / "docs/results/failing.md")
+PAGE = PAGES[0]
+OPTIONS = ("--page", "--summary", "--failing")
 
 
-def written(page: Path, summary: Path, studies: Path = STUDIES) -> int:
-    into = ["--page", str(page), "--summary", str(summary)]
+def written(pages: list[Path], studies: Path = STUDIES) -> int:
+    into = [word for name, page in zip(OPTIONS, pages, strict=True) for word in (name, str(page))]
     return main(["papers", "--studies", str(studies), "--reference", str(REFERENCE), *into])
 
 
-def copied(folder: Path) -> tuple[Path, Path]:
-    """The two pages in a folder, as they lie to each other."""
-    copies = [folder / page.relative_to(ROOT) for page in (PAGE, README)]
-    copies[0].parent.mkdir(parents=True)
-    return Path(shutil.copy(PAGE, copies[0])), Path(shutil.copy(README, copies[1]))
+def copied(folder: Path) -> list[Path]:
+    """The pages in a folder, as they lie to each other."""
+    (folder / PAGE.relative_to(ROOT)).parent.mkdir(parents=True)
+    return [Path(shutil.copy(page, folder / page.relative_to(ROOT))) for page in PAGES]
 
 
 def test_pages_have_what_the_reference_set_has(tmp_path: Path) -> None:
     copies = copied(tmp_path)
-    assert written(*copies) == 0
-    assert [copy.read_text() for copy in copies] == [PAGE.read_text(), README.read_text()]
+    assert written(copies) == 0
+    assert [copy.read_text() for copy in copies] == [page.read_text() for page in PAGES]
 
 
 def test_what_says_nothing_of_a_network_counts_apart() -> None:
@@ -55,7 +56,7 @@ def test_a_bound_that_is_ours_is_called_so_where_it_decides() -> None:
 
 def test_a_page_without_marks_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.md").write_text("# Papers\n")
-    assert written(tmp_path / "page.md", tmp_path / "page.md") == 1
+    assert written([tmp_path / "page.md"] * 3) == 1
     assert "page.md: found no <!-- papers" in capsys.readouterr().err
 
 
@@ -68,6 +69,6 @@ def test_a_folder_without_studies_leaves_the_pages_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copies = copied(tmp_path)
-    assert written(*copies, tmp_path) == 1
+    assert written(copies, tmp_path) == 1
     assert f"{tmp_path}: found no */study.yaml; allowed: the folder of the studies" in capsys.readouterr().err
-    assert [copy.read_text() for copy in copies] == [PAGE.read_text(), README.read_text()]
+    assert [copy.read_text() for copy in copies] == [page.read_text() for page in PAGES]

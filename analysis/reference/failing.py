@@ -1,0 +1,47 @@
+"""What does not hold, of all studies: each finding once, with what decides it and what is known of the cause."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.files import replace_between
+from analysis.judge.verdict import Verdict
+from analysis.reference.papers import SHOWN, in_order, of_studies, row
+from analysis.report.cards import how_known
+from analysis.report.causes import WORDS
+from analysis.report.formats import NARROW, head, sentence
+from analysis.report.overview import PaperFinding, StudyView
+
+START, END = "<!-- failing: written by python -m testbed.tables papers -->", "<!-- end of failing -->"
+_CAUSED: Final = (SHOWN[Verdict.FAILS], SHOWN[Verdict.NEARLY])
+
+
+def write(folder: Path, reference: Path, page: Path) -> None:
+    """Write the findings of the studies in `folder` that do not hold, as a reference set has them, into a page.
+
+    Raises BadInputError where its marks are missing, or there are no studies.
+    """
+    views = of_studies(folder, reference)
+    replace_between(page, START, END, "\n" + "\n".join(line for view in views for line in _of_study(view)))
+
+
+def _of_study(view: StudyView) -> Iterator[str]:
+    failing = [finding for finding in view.findings if finding.state != Verdict.HOLDS]
+    if not failing:
+        return
+    claims = {claim["id"]: claim for experiment in view.experiments for claim in experiment.claims}
+    yield f"## {view.label}\n"
+    yield f"{len(failing)} of {len(view.findings)} findings.\n"
+    yield from _table(failing, claims)
+    yield ""
+
+
+def _table(findings: Iterable[PaperFinding], claims: dict[str, Any]) -> Iterator[str]:
+    yield "| finding | outcome | what decides | why | claim |"
+    yield "|---|---|---|---|---|"
+    for finding in in_order(findings):
+        state = SHOWN[finding.state]
+        cause = claims[finding.claim].get("cause") if state in _CAUSED else None
+        why = f"{WORDS[how_known(cause)]}: {head(cause['text'])}" if cause else ""
+        decides = sentence(finding.numbers).replace(NARROW, " ")
+        yield row(finding.sentence, state, decides, why, f"`{finding.claim}`")
