@@ -162,11 +162,13 @@ def _long(instant_ns: int) -> bytes:
     return struct.pack("<IQ", 0xFFFFFFFF, instant_ns)
 
 
-def _recorded(stream: bytes, into: Path, forms: Sequence[str] = ("gz", "pcap")) -> tuple[list[str], list[bytes]]:
+def _recorded(
+    stream: bytes, into: Path, forms: Sequence[str] = ("gz", "pcap"), limit_bytes: int = 10**6
+) -> tuple[list[str], list[bytes]]:
     with ExitStack() as opened:
         files = [opened.enter_context((into / form).open("wb")) for form in forms]
         words = [f"{file.fileno()}:1:3:{form}" for file, form in zip(files, forms, strict=True)]
-        command = [str(images.load().tools / recorder.PROGRAM), "1000000", *words]
+        command = [str(images.load().tools / recorder.PROGRAM), str(limit_bytes), *words]
         descriptors = [file.fileno() for file in files]
         done = subprocess.run(command, input=stream, capture_output=True, pass_fds=descriptors, check=True)
     return done.stdout.decode().splitlines(), [(into / form).read_bytes() for form in forms]
@@ -192,6 +194,36 @@ def test_a_stream_that_is_no_recorders_breaks_off(tmp_path: Path) -> None:
             damaged[source.randrange(len(damaged))] = source.randrange(256)
         said, (packed, plain) = _recorded(bytes(damaged), tmp_path)
         assert gzip.decompress(packed) == plain and said[0] == said[1]
+
+
+def _ethernet(kind: str, number: int, source: random.Random) -> bytes:
+    """The first bytes of a packet of a conversation: TCP whose sides echo each other's clocks, uTP, or anything."""
+    if kind == "anything":
+        return source.randbytes(source.randrange(97))
+    back = number % 2
+    clocks = struct.pack(">II", 7 * number, 7 * (number - 11))
+    address = bytes([10, back, 1, 1])
+    if kind == "utp":
+        payload = b"".join(struct.pack(">Q", 170 * number + each) for each in range(9))
+        ip = b"\x45\0\5\xdc\0\0\x40\0\x40\x11\0\0" + address * 2
+        return (bytes(12) + b"\x08\0" + ip + bytes(8) + b"\1\0" + clocks + bytes(10) + payload)[:96]
+    tcp = b"\x13\x89\xdf\xf8" + struct.pack(">II", 1448 * number, 1448 * number + 9) + b"\x80\x10\xfa\xf0\0\0\0\0"
+    version = b"\x86\xdd\x60" + bytes(7) + address * 8 if kind == "ipv6" else b"\x08\0\x45" + bytes(11) + address * 2
+    return (bytes(12) + version + tcp + b"\1\1\x08\x0a" + clocks + bytes(96))[: 66 if back and kind == "tcp" else 96]
+
+
+@pytest.mark.parametrize("kinds", [["tcp"], ["ipv6"], ["utp"], ["anything"], ["tcp", "ipv6", "utp", "anything"]])
+def test_what_is_packed_is_what_was_recorded_in_few_bytes(kinds: list[str], tmp_path: Path) -> None:
+    source = random.Random(1)  # noqa: S311 (repeatable on purpose)
+    stream = bytearray(HEAD + _long(10**18))
+    for number in range(11, 15_000):  # several blocks, and more than a window
+        held = _ethernet(source.choice(kinds), number, source)
+        length = len(held) if len(held) < 96 else source.choice([96, 1514])
+        stream += struct.pack("<II", source.randrange(10**6), 1 << 19 | length) + held
+    said, (packed, plain) = _recorded(bytes(stream), tmp_path, limit_bytes=10**8)
+    assert said[0] == said[1]
+    assert gzip.decompress(packed) == plain
+    assert len(packed) < (1.1 * len(plain) if "anything" in kinds else len(gzip.compress(plain, 1)))
 
 
 def test_a_full_disk_ends_the_captures(tmp_path: Path) -> None:
