@@ -84,13 +84,18 @@ def chosen(count: int | None, most_s: float, seed: int) -> list[tuple[Cell, int]
     return random.Random(seed).sample(runs, min(count or len(runs), len(runs)))  # noqa: S311 - it must repeat
 
 
-def asked(says: str) -> argparse.Namespace:
-    """Read the command line of a comparison, which `says` what it does: the runs, and how many guests at once."""
+def asked(says: str, beside: bool = False) -> argparse.Namespace:
+    """Read the command line of a comparison, which `says` what it does: the runs, and how many guests at once.
+
+    With `beside`, it may name results that are compared, too.
+    """
     parser = argparse.ArgumentParser(description=says, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--drawn", type=int, metavar="COUNT", help="runs of the complete set; default: those of quick")
     parser.add_argument("--seed", type=int, default=1, help="of the draw; default: %(default)s")
     parser.add_argument("--most-s", type=float, default=300, help="virtual seconds at 10 Mbit/s; default: %(default)s")
     parser.add_argument("--guests", type=int, default=2, help="at once; default: %(default)s")
+    if beside:
+        parser.add_argument("--beside", type=Path, metavar="RESULTS", help="of the pipeline, with all these runs")
     return parser.parse_args()
 
 

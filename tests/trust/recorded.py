@@ -1,14 +1,19 @@
-"""Whether recording changes a run: `python -m tests.trust.recorded [--drawn COUNT]`.
+"""Whether recording changes a run: `python -m tests.trust.recorded [--drawn COUNT] [--beside RESULTS]`.
 
 Each run is carried out twice, without any packet recorded and with those of all taps; all that its guest made or said
-must be the same. Runs are those of `tests.trust.modes`.
+must be the same. Runs are those of `tests.trust.modes`. With RESULTS, such as results/quick, a third time is that of
+the pipeline, with the packets that its scenario asks for and the bottleneck's: what its guest made or said must be the
+same, too, and each of its captures that of the run with all taps, byte for byte. So the verdicts of RESULTS are those
+of both.
 """
 
+import json
 import multiprocessing
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +51,32 @@ class Pair:
 def of_guest(cell: Cell, seed: int, into: Path, captures: Sequence[str], keep: Sequence[str]) -> dict[str, Any]:
     """Run a cell with these captures and taps that are kept; return its summary, with what its guest made or said."""
     summary = execute(resolve(replace(cell, settings={**cell.settings, "captures": captures}), seed), into, keep=keep)
+    return {**summary, "of_guest": made_or_said(summary)}
+
+
+def made_or_said(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run's guest made or said, by its name."""
     traces = {name: digest for name, digest in summary["digests"].items() if name.startswith("traces/")}
-    return {**summary, "of_guest": {**traces, **{name: summary[name] for name in SAID}}}
+    return {**traces, **{name: summary[name] for name in SAID}}
 
 
-def pair(run: tuple[Cell, int]) -> Pair:
+def differing(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
+    """Name what is not the same."""
+    return sorted(what for what in {*ours, *theirs} if ours.get(what) != theirs.get(what))
+
+
+def beside(kept: Path, every: dict[str, Any]) -> list[str]:
+    """Name what differs between a run that is kept and the same with all taps: also its captures, of which it has some.
+
+    What it would have of packets that it packs, and the other keeps as they are, has another name and is not there.
+    """
+    summary = json.loads((kept / "summary.json").read_text())
+    captures = {name: digest for name, digest in summary["digests"].items() if name.startswith("pcap/")}
+    ours = {name: every["digests"].get(name) for name in captures}
+    return [f"{what} beside {kept}" for what in differing(made_or_said(summary) | captures, every["of_guest"] | ours)]
+
+
+def pair(run: tuple[Cell, int], results: Path | None = None) -> Pair:
     """Carry out a run both ways and say what was found."""
     cell, seed = run
     with tempfile.TemporaryDirectory(prefix="testbed-recorded-") as name:
@@ -66,8 +92,9 @@ def pair(run: tuple[Cell, int]) -> Pair:
             return Pair(cell, seed, f"NOT COMPARED: {error}")
         files = (run_folder(folder / "all", cell, seed) / "pcap").iterdir()
         bottleneck_bytes = sum(file.stat().st_size for file in files if file.name.partition(".")[0] in BOTTLENECK)
-    ours, theirs = none["of_guest"], every["of_guest"]
-    different = sorted(what for what in {*ours, *theirs} if ours.get(what) != theirs.get(what))
+    different = differing(none["of_guest"], every["of_guest"])
+    if results:
+        different += beside(run_folder(results / "runs", cell, seed), every)
     result = f"DIFFERENT: {', '.join(different)}" if different else "identical"
     pkts = sum(held["pkts"] for held in every["captured"].values())
     return Pair(cell, seed, result, pkts, bottleneck_bytes, (none["cpu_s"], every["cpu_s"]))
@@ -75,11 +102,12 @@ def pair(run: tuple[Cell, int]) -> Pair:
 
 def main() -> int:
     """Print the table, and what it comes to; 1 where something is not identical."""
-    options = asked(__doc__ or "")
+    options = asked(__doc__ or "", beside=True)
     print("| experiment | cell | seed | packets | packed | CPU s, none | CPU s, all taps | found |\n|" + "---|" * 8)
     pairs = []
     with multiprocessing.Pool(options.guests) as pool:
-        for outcome in pool.imap(pair, chosen(options.drawn, options.most_s, options.seed)):
+        compare = partial(pair, results=options.beside)
+        for outcome in pool.imap(compare, chosen(options.drawn, options.most_s, options.seed)):
             print(outcome, flush=True)
             pairs.append(outcome)
     same = sum(outcome.result == "identical" for outcome in pairs)
