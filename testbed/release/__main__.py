@@ -34,6 +34,7 @@ def main() -> int:
     try:
         into.mkdir(parents=True, exist_ok=True)
         (into / sums.FILE).unlink(missing_ok=True)
+        print(f"{into}: wheels of the testbed and of the observer", flush=True)
         files = wheels.build(into)
         files += [_packed(into, client, client) for client in options.client]
         files += [_packed(into, "lab", "--boot", "--lab")] if options.lab else []
@@ -44,7 +45,10 @@ def main() -> int:
     except KeyboardInterrupt:
         print(f"interrupted; {into} has no sums, so it is no release", file=sys.stderr)
         return 130
-    except (EngineError, OSError, subprocess.CalledProcessError) as error:
+    except subprocess.CalledProcessError as error:
+        print((error.stderr or f"error: {error}").rstrip("\n"), file=sys.stderr)
+        return 1
+    except (EngineError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     for file in files:
@@ -55,7 +59,8 @@ def main() -> int:
 def _packed(into: Path, name: str, *words: str) -> Path:
     """Pack what boots and what the words name, after building what is missing."""
     file = into / f"{name}.tar.xz"
-    subprocess.run([sys.executable, "-P", "-m", "images", "pack", str(file), *words], check=True)
+    command = [sys.executable, "-P", "-m", "images", "pack", str(file), *words]
+    subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)  # what it says of an end, this says, too
     return file
 
 

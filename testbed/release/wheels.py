@@ -55,7 +55,8 @@ def _compiled(tree: Mapping[str, bytes], into: Path) -> Path:
         (into / name).parent.mkdir(parents=True, exist_ok=True)
         (into / name).write_bytes(content)
     command = [sys.executable, "-P", "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", str(into), str(into / _TREE)], check=True)
+    command += ["--wheel-dir", str(into), str(into / _TREE)]
+    subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)
     (wheel,) = into.glob("*.whl")
     return wheel
 

@@ -6,11 +6,14 @@ import base64
 import csv
 import hashlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -55,6 +58,30 @@ def test_the_testbed_asks_for_nothing_that_only_pictures_need(built: dict[str, P
         (pictures,) = (line for line in about.get_all("Requires-Dist", []) if line.startswith("vl-convert"))
         assert ("extra" in pictures) == optional
         assert not any("snakemake" in line and "extra" not in line for line in about.get_all("Requires-Dist", []))
+
+
+@pytest.mark.parametrize("client", [[], ["libutp"]])
+def test_an_interrupted_release_says_so_in_one_sentence(tmp_path: Path, client: list[str]) -> None:
+    """While wheels are built, and while a client is packed."""
+    command = [sys.executable, "-u", "-m", "testbed.release", *client, "--into", str(tmp_path)]
+    words: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, start_new_session=True, **words) as release:
+        assert release.stdout and release.stderr
+        while "packing" not in release.stdout.readline() and client:
+            pass
+        os.killpg(release.pid, signal.SIGINT)
+        said = release.stderr.read()
+    assert said == f"interrupted; {tmp_path} has no sums, so it is no release\n"
+    assert release.returncode == 130
+    assert not (tmp_path / "SHA256SUMS").exists()
+
+
+def test_a_release_of_an_unknown_client_ends_in_one_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "testbed.release", "libutpp", "--into", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: unknown implementation 'libutpp'")
 
 
 def test_a_gate_loads_nothing_that_draws() -> None:
