@@ -26,6 +26,7 @@ TAIL_LINES = 15
 TAIL_WIDTH = 200
 MOST_ERROR_LINES = 400
 
+_GO_STOPPED = ": too many errors"
 _ERROR = re.compile(
     r"error(\[\w+\])?: |[^\s:]+:\d+(:\d+)?: (fatal )?error: |[^\s:]+\.go:\d+:\d+: |.*: undefined reference to |"
     "It was ended: "
@@ -170,6 +171,8 @@ def _telling(lines: Sequence[str]) -> list[str]:
         inside = bool(_ERROR.match(line) or (inside and _EXPLAINS.match(line)))
         if inside:
             errors.append(line)
+    if errors and errors[-1].endswith(_GO_STOPPED):
+        errors.append("(Go stops at ten; in the client's folder, `go build -gcflags=-e` tells all)")
     return errors[:MOST_ERROR_LINES] or list(lines[-TAIL_LINES:])
 
 

@@ -34,6 +34,12 @@ def test_a_failed_command_names_the_step_the_log_and_the_last_lines(tmp_path: Pa
     assert log.read_text() == "earlier step\nbecause\n"
 
 
+def test_where_a_compiler_stops_at_ten_errors_the_way_to_all_is_told(tmp_path: Path) -> None:
+    says = './a.go:20:14: cannot use "x" as int value\n./a.go:29:15: too many errors'
+    with pytest.raises(ImageError, match=r"(?s)too many errors\n.*`go build -gcflags=-e` tells all"):
+        logged(["sh", "-c", f"printf '{says}\\n'; exit 1"], tmp_path / "log", "Build")
+
+
 def test_a_missing_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(ImageError, match=r"Third: no-such-program is not installed \(`testbed doctor`"):
         logged(["no-such-program"], tmp_path / "log", "Third")
