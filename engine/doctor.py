@@ -32,6 +32,7 @@ from scenarios.plan.sizes import MEMORY_MIB
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / "images" / "host-packages.txt"
 FOR_TESTS = ROOT / "tests" / "host-packages.txt"
+FOR_REACH = ROOT / "tests" / "reach" / "host-packages.txt"
 
 GIB = 1 << 30
 DISK_GIB = 5  # set-up at its peak: unpacked kernel source 1.8, objects, sources, root file system, environment
@@ -321,11 +322,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--install-for-tests", action="store_true", help="only install the further packages that tests need"
     )
+    parser.add_argument("--install-for-reach", action="store_true", help="the same for `make test-reach`")
 
 
 def main(options: argparse.Namespace) -> int:
     """Print all checks, or install what is missing; return 0 when nothing is missing."""
-    return prepare_tests() if options.install_for_tests else prepare() if options.install else examine()
+    if options.install_for_tests or options.install_for_reach:
+        return prepare_tests(lists=[FOR_TESTS, FOR_REACH] if options.install_for_reach else None)
+    return prepare() if options.install else examine()
 
 
 def examine() -> int:
@@ -347,9 +351,10 @@ def prepare() -> int:
     return 1 if missing else 0
 
 
-def prepare_tests(run: Callable[[list[str]], int] = _call) -> int:
+def prepare_tests(run: Callable[[list[str]], int] = _call, lists: Iterable[Path] | None = None) -> int:
     """Install what only tests need where that is allowed; without it they are skipped, so nothing is refused."""
-    if by_hand := install(host_packages(FOR_TESTS.read_text()), run):
+    packages = [package for file in lists or [FOR_TESTS] for package in host_packages(file.read_text())]
+    if by_hand := install(packages, run):
         print(f"some tests will be skipped; this lets them run:\n  {by_hand}", file=sys.stderr)
     return 0
 

@@ -44,7 +44,11 @@ def as_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("file", "some"),
-    [(doctor.PACKAGES, {"gcc", "mmdebstrap", "bubblewrap"}), (doctor.FOR_TESTS, {"chromium-headless-shell"})],
+    [
+        (doctor.PACKAGES, {"gcc", "mmdebstrap", "bubblewrap"}),
+        (doctor.FOR_TESTS, {"chromium-headless-shell"}),
+        (doctor.FOR_REACH, {"qemu-system-x86", "slurmctld"}),
+    ],
 )
 def test_the_lists_of_packages_are_well_formed(file: Path, some: set[str]) -> None:
     packages = host_packages(file.read_text())
