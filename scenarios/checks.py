@@ -18,7 +18,7 @@ from topologies import by_name
 from topologies.description import Network, TopologyError
 from topologies.links.base import Bottleneck
 from topologies.links.queues import QUEUES, QueueKind
-from topologies.pairs import IPV4, IPV6
+from topologies.pairs import IPV4, IPV6, RELAYED
 
 MOST_RATE_ERROR = 0.0001
 _LEAST_BUFFER_US = 5
@@ -158,6 +158,9 @@ def _flow_problems(
                     able = implementations.programs_over(known, version)
                     allowed = f"with ip {version}, all of kind kernel-tcp{''.join(f', {other}' for other in able)}"
                     yield document.problem((*path, "implementation"), found, allowed)
+            if "writes" in flow and sides[0]["kind"] == "program":
+                found = f"found for {flow['implementation']!r}, a program, which sends without a pause"
+                yield document.problem((*path, "writes"), found, "a congestion control of the kernel")
             if why := implementations.mismatch(*sides):
                 allowed = "implementations that can play their sides, of one kind, transport and application"
                 yield document.problem((*path, "implementation"), why, allowed)
@@ -177,13 +180,13 @@ def _clock_problems(
     stamps = {"from": tcp["timestamps"], "to": tcp.get("receiver_timestamps", tcp["timestamps"])}
     hosts = {flow[end] for flow in filled["flows"] for end in ("from", "to")}
     relayed: set[str] = set()
-    for name in ("clocks", "middleboxes"):
+    for name in RELAYED:
         for index, host in enumerate(entry["host"] for entry in filled.get(name, ())):
             path: FieldPath = (name, index, "host")
             if host not in hosts:
                 yield document.problem(path, f"found {host!r}, a host without flows", choices(sorted(hosts), host))
             if host in relayed:
-                yield document.problem(path, f"found {host!r} again", "each host once, in clocks or middleboxes")
+                yield document.problem(path, f"found {host!r} again", f"each host once, in {choices(list(RELAYED))}")
             relayed.add(host)
     for index, box in enumerate(filled.get("middleboxes", ())):
         over = [_transport(flow, known) for flow in filled["flows"] if box["host"] in (flow["from"], flow["to"])]

@@ -13,6 +13,7 @@ from scenarios import (
     checks,
     draws,
     implementations,
+    late,
     load,
     path_defaults,
     rate_traces,
@@ -237,6 +238,8 @@ def _cell(
         if link and link.get("queue", "fifo") != "fifo":
             defaults = {name: parameter.default for name, parameter in QUEUES[link["queue"]].parameters.items()}
             link["params"] = defaults | link.get("params", {})
+    for noise in data.get("noise", ()):
+        noise["late_ns"] = late.distribution(noise.pop("late"))
     data["tcp"].setdefault("receiver_timestamps", data["tcp"]["timestamps"])
     jitter = {flow["name"]: flow.pop("start_jitter_ns", data["start_jitter_ns"]) for flow in data["flows"]}
     for flow in data["flows"]:

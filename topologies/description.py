@@ -92,7 +92,7 @@ class Queue(Place):
 
 @dataclass(frozen=True)
 class Relay:
-    """The node in a host's link that runs a relay or a middlebox; its interfaces towards host and network."""
+    """The node in a host's link that runs a relay or the like; its interfaces towards host and network."""
 
     node: str
     inner: str

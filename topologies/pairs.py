@@ -27,6 +27,8 @@ IPV4, IPV6 = 4, 6
 SOURCE, DESTINATION = 0, 1
 """The sides of a network. Peers have the addresses of sources."""
 _LINKS, _GATEWAY = 2, 254
+RELAYED = ("clocks", "middleboxes", "noise")
+"""Fields of a scenario that list hosts whose link has a relay; a host has one at most."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +99,12 @@ def like(address: str) -> Addresses:
 
 
 class Drawing:
-    """The network of a scenario being drawn: hosts with clocks or a middlebox are behind relays, cards have rates."""
+    """The network of a scenario being drawn: hosts with `RELAYED` are behind relays, cards have rates."""
 
     def __init__(self, scenario: Mapping[str, Any]) -> None:
         self.network = Network()
         self.addresses = of_version(scenario.get("ip", IPV4))
-        self._relayed = {entry["host"] for name in ("clocks", "middleboxes") for entry in scenario.get(name, ())}
+        self._relayed = {entry["host"] for name in RELAYED for entry in scenario.get(name, ())}
         self._cards = {
             card["host"]: bottleneck({name: value for name, value in card.items() if name != "host"})
             for card in scenario.get("cards", ())

@@ -2,14 +2,16 @@
 /*
  * Bulk TCP endpoint with few system calls per megabyte: in a guest, a call costs several times as much as a packet.
  *
- *   bulk receive 4|6 PORT BUFFER_BYTES [CONTROL]
+ *   bulk receive 4|6 PORT BUFFER_BYTES WAKE_BYTES [CONTROL]
  *       accepts one connection over this version of IP, discards the data and prints how many bytes came; SIGTERM ends it. With BUFFER_BYTES 0
- *       the kernel sizes the buffer by tcp_rmem. With CONTROL the connection has that congestion control from its first
- *       segment on, which decides how it echoes marks
- *   bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE
+ *       the kernel sizes the buffer by tcp_rmem; otherwise the receiver wakes once per WAKE_BYTES, with 1 as soon as some
+ *       came. With CONTROL the connection has that congestion control from its first segment on, which decides how it
+ *       echoes marks
+ *   bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE [WRITE_BYTES EVERY_NS]
  *       connects at START_NS with congestion control CONTROL and sends until SIGTERM, or until BYTES have been sent and
  *       acknowledged (0: no end); every SAMPLE_NS up to STOP_NS writes TCP_INFO and the controller's own delays to
- *       TRACE, its times counted from ORIGIN_NS (CLOCK_REALTIME)
+ *       TRACE, its times counted from ORIGIN_NS (CLOCK_REALTIME). It writes without a pause or, with the last two
+ *       words, WRITE_BYTES at START_NS and every EVERY_NS from then on; what the network did not take yet goes first
  *
  * Exit status: 0 done, 1 failed (one line on stderr), 127 role or congestion control not supported.
  */
@@ -20,6 +22,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,8 +33,6 @@
 #include <unistd.h>
 
 #define BLOCK_BYTES (1 << 20)
-/* wake the receiver once per this many bytes; far below its buffer, so the advertised window stays open */
-#define LOW_WATER_BYTES (256 << 10)
 
 /* tcp_ledbat's answer to TCP_CC_INFO (images/tcp_ledbat/tcp_ledbat.c); no other answer begins with zero. */
 struct ledbat_info {
@@ -109,10 +110,10 @@ static struct end end_of(int family, const char *text, int port)
 	return end;
 }
 
-static int receive(int family, int port, int buffer, const char *control)
+static int receive(int family, int port, int buffer, int low_water, const char *control)
 {
 	const struct sigaction on_end = {.sa_handler = end_receiver};
-	const int one = 1, low_water = LOW_WATER_BYTES;
+	const int one = 1;
 	const struct end here = end_of(family, family == AF_INET6 ? "::" : "0.0.0.0", port);
 	unsigned long long received = 0;
 	ssize_t got = 0;
@@ -133,7 +134,8 @@ static int receive(int family, int port, int buffer, const char *control)
 	if (connection < 0 && !ended)
 		die("accept");
 	/* a low-water mark above the buffer would enlarge the buffer */
-	if (buffer && !ended && setsockopt(connection, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water)))
+	if (buffer && low_water > 1 && !ended &&
+	    setsockopt(connection, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water)))
 		die("low-water mark");
 	/* MSG_TRUNC on TCP: discard in the kernel, nothing is copied */
 	while (!ended && (got = recv(connection, NULL, BLOCK_BYTES, MSG_TRUNC)) > 0)
@@ -214,17 +216,33 @@ static void stop_flow(int signal_number)
 	_exit(0);
 }
 
+/* what the application writes at a time, and when it does next; without `bytes` it never pauses */
+struct writes {
+	unsigned long long bytes;
+	long long every_ns, next_ns;
+};
+
+static unsigned long long least(unsigned long long a, unsigned long long b)
+{
+	return a < b ? a : b;
+}
+
 /* sends `bytes` (0: without end) and returns when the other side has all of them */
-static void send_bytes(unsigned long long bytes)
+static void send_bytes(unsigned long long bytes, struct writes writes)
 {
 	static char block[BLOCK_BYTES];
 	const unsigned long long total = bytes ? bytes : ~0ULL;
-	unsigned long long sent = 0;
+	unsigned long long sent = 0, due = writes.bytes ? 0 : total;
 	ssize_t got;
 	char end;
 
 	while (sent < total) {
-		got = send(flow_socket, block, total - sent < BLOCK_BYTES ? total - sent : BLOCK_BYTES, MSG_NOSIGNAL);
+		if (sent == due) {
+			sleep_until(writes.next_ns);
+			writes.next_ns += writes.every_ns;
+			due = least(total, sent + writes.bytes);
+		}
+		got = send(flow_socket, block, least(due - sent, BLOCK_BYTES), MSG_NOSIGNAL);
 		if (got < 0)
 			die("send");
 		sent += got;
@@ -236,7 +254,7 @@ static void send_bytes(unsigned long long bytes)
 		die("end of flow");
 }
 
-static int send_flow(char **argv)
+static int send_flow(char **argv, bool pauses)
 {
 	const int family = strchr(argv[0], ':') ? AF_INET6 : AF_INET;
 	const struct end there = end_of(family, argv[0], number(argv[1], "PORT"));
@@ -246,6 +264,12 @@ static int send_flow(char **argv)
 	const long long period_ns = number(argv[6], "SAMPLE_NS"), origin_ns = number(argv[7], "ORIGIN_NS");
 	struct sampling sampling = {.period_ns = period_ns, .stop_ns = stop_ns, .origin_ns = origin_ns,
 				    .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+	const struct writes writes = {
+		.bytes = pauses ? number(argv[9], "WRITE_BYTES") : 0,
+		.every_ns = pauses ? number(argv[10], "EVERY_NS") : 0,
+		.next_ns = start_ns,
+	};
+	const int one = 1;
 	struct timespec now;
 	pthread_t sampler;
 
@@ -258,6 +282,9 @@ static int send_flow(char **argv)
 		die("socket");
 	if (choose_control(flow_socket, control))
 		return 127;
+	/* the end of a write must not wait for the next one */
+	if (pauses && setsockopt(flow_socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
+		die("TCP_NODELAY");
 	sampling.trace = fopen(argv[8], "w");
 	if (!sampling.trace)
 		die(argv[8]);
@@ -277,7 +304,7 @@ static int send_flow(char **argv)
 	sampling.socket = flow_socket;
 	if (pthread_create(&sampler, NULL, sample_until_stop, &sampling))
 		die("thread");
-	send_bytes(bytes);
+	send_bytes(bytes, writes);
 	pthread_mutex_lock(&sampling.lock);
 	sampling.done = 1;
 	pthread_cond_signal(&sampling.changed);
@@ -290,12 +317,13 @@ static int send_flow(char **argv)
 
 int main(int argc, char **argv)
 {
-	if ((argc == 5 || argc == 6) && strcmp(argv[1], "receive") == 0)
+	if ((argc == 6 || argc == 7) && strcmp(argv[1], "receive") == 0)
 		return receive(strcmp(argv[2], "6") ? AF_INET : AF_INET6, number(argv[3], "PORT"),
-			       number(argv[4], "BUFFER_BYTES"), argv[5]);
-	if (argc == 11 && strcmp(argv[1], "send") == 0)
-		return send_flow(argv + 2);
-	fprintf(stderr, "usage: bulk receive 4|6 PORT BUFFER_BYTES [CONTROL]\n"
-			"       bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE\n");
+			       number(argv[4], "BUFFER_BYTES"), number(argv[5], "WAKE_BYTES"), argv[6]);
+	if ((argc == 11 || argc == 13) && strcmp(argv[1], "send") == 0)
+		return send_flow(argv + 2, argc == 13);
+	fprintf(stderr, "usage: bulk receive 4|6 PORT BUFFER_BYTES WAKE_BYTES [CONTROL]\n"
+			"       bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE"
+			" [WRITE_BYTES EVERY_NS]\n");
 	return 127;
 }

@@ -8,6 +8,8 @@ from topologies.pairs import like
 exit_code = os.waitstatus_to_exitcode
 
 _BULK = "/opt/tools/bulk"
+_WAKE_BYTES = 256 << 10
+"""A receiver wakes once per this many bytes, far below its buffer, so the advertised window stays open."""
 
 
 def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow: dict[str, Any], log: str) -> int:
@@ -22,7 +24,8 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
     own_buffer |= "net/ipv4/tcp_rmem" in tcp.get("receiver", {})
     # fixed, and large enough for the path, so that the receive window limits no flow
     buffer_bytes = 0 if own_buffer else run["sizes"]["receive_buffer_bytes"]
-    words: list[object] = ["receive", like(peer).version, port, buffer_bytes]
+    writes = flow.get("writes")
+    words: list[object] = ["receive", like(peer).version, port, buffer_bytes, 1 if writes else _WAKE_BYTES]
     words += [tcp["receiver_control"]] if "receiver_control" in tcp else []
     if role == "sender":
         control = implementation["congestion_control"]
@@ -30,6 +33,7 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
         start_ns, stop_ns = origin_ns + flow["start_ns"], origin_ns + flow["stop_ns"]
         words = ["send", peer, port, control, flow["bytes"] or 0, start_ns, stop_ns, run["sample_ns"], origin_ns]
         words.append(f"/results/traces/cwnd-{flow['name']}.csv")
+        words += [writes["bytes"], writes["every_ns"]] if writes else []
     with open(f"{log}.out", "w") as output, open(f"{log}.err", "w") as errors:
         return int(node.spawn([_BULK, *map(str, words)], output.fileno(), errors.fileno()))
 

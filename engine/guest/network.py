@@ -7,6 +7,7 @@ from typing import Any
 from topologies.network import BatchMininet, set_sysctl
 
 _RELAY_LOG = "/results/logs/relay.err"
+_MOST_HOSTS = 1000  # each draws numbers of its own
 
 
 def load_modules(run: dict[str, Any]) -> None:
@@ -25,7 +26,7 @@ def build(run: dict[str, Any]) -> BatchMininet:
 
 
 class Relays:
-    """The processes that give hosts clocks of their own, or a middlebox. Without its own such a host is cut off."""
+    """The processes in hosts' links, for clocks of their own and the like. Without its own such a host is cut off."""
 
     def __init__(self, net: BatchMininet, run: dict[str, Any]) -> None:
         self._processes: dict[str, int] = {}
@@ -38,6 +39,10 @@ class Relays:
             if "rebound_ns" in box:
                 words.append(f"rebound={run['origin_ns'] + box['rebound_ns']}")
             self._start(net, "/opt/tools/middlebox", run["network"]["relays"], box["host"], words)
+        for number, noise in enumerate(run.get("noise", [])):
+            words = [run["seed"] * _MOST_HOSTS + number, run["origin_ns"]]
+            words += [f"{ppm}:{ns}" for ppm, ns in noise["late_ns"]]
+            self._start(net, "/opt/tools/late", run["network"]["relays"], noise["host"], words)
 
     def _start(self, net: BatchMininet, tool: str, relays: dict[str, Any], host: str, words: list[Any]) -> None:
         relay = relays[host]

@@ -18,12 +18,13 @@ def test_the_page_shows_what_was_recorded() -> None:
     recorded = json.loads(realtime.RECORDED.read_text())
     assert realtime.table(recorded) in PAGE.read_text()
     assert realtime.groups(recorded) in PAGE.read_text()
+    assert realtime.noise(recorded) in PAGE.read_text()
 
 
-@pytest.mark.parametrize(("scenario", "kept"), [("scenarios", "cells"), ("groups", "groups")])
-def test_each_case_is_recorded(scenario: str, kept: str) -> None:
-    cells = expand(realtime.FOLDER / f"{scenario}.yaml", "complete")
-    recorded = json.loads(realtime.RECORDED.read_text())[kept]
+@pytest.mark.parametrize("kind", realtime.KINDS)
+def test_each_case_is_recorded(kind: str) -> None:
+    cells = expand(realtime.FOLDER / realtime.KINDS[kind], "complete")
+    recorded = json.loads(realtime.RECORDED.read_text())[kind]
     assert list(recorded) == [cell.name.removeprefix("case=") for cell in cells]
 
 

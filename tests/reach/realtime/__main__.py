@@ -2,7 +2,7 @@
 
 Each cell of scenarios.yaml runs in virtual time, and on the kernel that this host has, between two network namespaces
 with wire.c as the path. Root is not needed, and nothing is left. Both sides give times of packets at the bottleneck, of
-which the same numbers are made. The cells of groups.yaml run in virtual time only.
+which the same numbers are made. The cells of groups.yaml and noise.yaml run in virtual time only.
 """
 
 import argparse
@@ -33,6 +33,9 @@ from scenarios.resolve import Cell, expand, resolve
 
 FOLDER: Final = Path(__file__).parent
 RECORDED: Final = FOLDER / "recorded.json"
+BOTH: Final = "cells"
+KINDS: Final = {BOTH: "scenarios.yaml", "groups": "groups.yaml", "noise": "noise.yaml"}
+"""Files of cases, by the names under which their numbers are recorded."""
 FROM_S: Final = 10.0
 """All numbers are those of the time from here to the end: slow start is over."""
 _SPARE_S = 2
@@ -161,7 +164,7 @@ def _write_endpoints(run: Mapping[str, Any], flow: Mapping[str, Any], logs: Path
         own.mkdir()
         host = "sender" if (role == "sends") != backward else "receiver"
         if about["kind"] == "kernel-tcp":
-            words = f"receive 4 {port} 0"
+            words = f"receive 4 {port} 0 1"
             if role == "sends":
                 control, sample_ns = about["congestion_control"], run["sample_ns"]
                 words = f"send {peer} {port} {control} 0 {start_ns} {stop_ns} {sample_ns} {origin_ns}"
@@ -210,9 +213,7 @@ def build_wire(into: Path) -> Path:
 
 def compared(cell: Cell, real: int, into: Path, wire: Path) -> dict[str, Any]:
     """Return the numbers of all seeds of a cell, of the first in real time, too, which has all CPUs of the testbed."""
-    for name in {flow["implementation"] for flow in cell.settings["flows"]}:
-        if cell.known[name]["kind"] == "program":
-            programs.build(Store(default_root()), lambda _: None, name)
+    _build_programs(cell)
     found: dict[str, list[Numbers]] = {"virtual": [], "real": []}
     for seed in cell.seeds:
         run, virtual = in_virtual_time(cell, seed, into)
@@ -222,6 +223,12 @@ def compared(cell: Cell, real: int, into: Path, wire: Path) -> dict[str, Any]:
                 found["real"].append(in_real_time(run, wire))
     print(cell.name, *(f"  {side}: {each}" for side, all_of in found.items() for each in all_of), sep="\n", flush=True)
     return {side: [asdict(each) for each in all_of] for side, all_of in found.items()}
+
+
+def _build_programs(cell: Cell) -> None:
+    for name in {flow["implementation"] for flow in cell.settings["flows"]}:
+        if cell.known[name]["kind"] == "program":
+            programs.build(Store(default_root()), lambda _: None, name)
 
 
 def table(recorded: Mapping[str, Any]) -> str:
@@ -248,13 +255,26 @@ def groups(recorded: Mapping[str, Any]) -> str:
     lines = ["| scenario | groups of | number | without | with | real time |", "|---|---|---|---|---|---|"]
     for name, grouped in recorded["groups"].items():
         case, _, length = name.removesuffix("ms").rpartition("-")
-        virtual, real = _both(recorded["cells"][case])
-        for flow in grouped[0]["mbit_s"]:
-            rates = [[run["mbit_s"][flow] for run in runs] for runs in (virtual, grouped, real)]
-            lines.append(f"| {case} | {length} ms | {flow}, Mbit/s | {' | '.join(map(_ends, rates))} |")
-        waits = [[run["wait_ms"] for run in runs] for runs in (virtual, grouped, real)]
-        lines.append(f"| {case} | {length} ms | wait, ms | {' | '.join(map(_ends, waits))} |")
+        lines += [f"| {case} | {length} ms | {row} |" for row in _changed(recorded["cells"][case], grouped)]
     return "\n".join(lines)
+
+
+def noise(recorded: Mapping[str, Any]) -> str:
+    """Return the page's third table: cases between hosts that wake up late beside the same without, and real time."""
+    lines = ["| scenario | number | without | with late hosts | real time |", "|---|---|---|---|---|"]
+    for case, late in recorded["noise"].items():
+        lines += [f"| {case} | {row} |" for row in _changed(recorded["cells"][case], late)]
+    return "\n".join(lines)
+
+
+def _changed(sides: Mapping[str, Any], changed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield for each number its name, and its ends in runs of a case without a change, with one, and in real time."""
+    virtual, real = _both(sides)
+    for flow in changed[0]["mbit_s"]:
+        rates = [[run["mbit_s"][flow] for run in runs] for runs in (virtual, changed, real)]
+        yield f"{flow}, Mbit/s | {' | '.join(map(_ends, rates))}"
+    waits = [[run["wait_ms"] for run in runs] for runs in (virtual, changed, real)]
+    yield f"wait, ms | {' | '.join(map(_ends, waits))}"
 
 
 def _both(sides: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
@@ -270,25 +290,27 @@ def main() -> int:
     """Run what was asked for, add it to what is recorded, print the page's tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.reach.realtime", description=__doc__)
     parser.add_argument("--case", action="append", help="only this case; may be repeated")
+    of = "only cases of this kind: in both times, with groups, or with late hosts; may be repeated"
+    parser.add_argument("--of", action="append", choices=KINDS, help=of)
     parser.add_argument("--real", type=int, default=3, help="runs of each case in real time; default: %(default)s")
     parser.add_argument("--into", type=Path, default=RECORDED, help="file of results; default: %(default)s")
     options = parser.parse_args()
-    recorded = json.loads(options.into.read_text()) if options.into.exists() else {"cells": {}, "groups": {}}
-    recorded["kernel"], recorded["cpus"] = platform.release(), os.cpu_count()
+    recorded = json.loads(options.into.read_text()) if options.into.exists() else {kind: {} for kind in KINDS}
     with tempfile.TemporaryDirectory(prefix="testbed-realtime-") as name:
-        wire = build_wire(Path(name))
-        for cell in expand(FOLDER / "scenarios.yaml", "complete"):
-            case = cell.name.removeprefix("case=")
-            if options.case is None or case in options.case:
-                recorded["cells"][case] = compared(cell, options.real, Path(name) / "runs", wire)
+        runs, wire = Path(name) / "runs", build_wire(Path(name))
+        for kind in options.of or KINDS:
+            for cell in expand(FOLDER / KINDS[kind], "complete"):
+                case = cell.name.removeprefix("case=")
+                if options.case is not None and case not in options.case:
+                    continue
+                if kind == BOTH:
+                    recorded["kernel"], recorded["cpus"] = platform.release(), os.cpu_count()
+                    recorded[kind][case] = compared(cell, options.real, runs, wire)
+                else:
+                    _build_programs(cell)
+                    recorded[kind][case] = [asdict(in_virtual_time(cell, seed, runs)[1]) for seed in cell.seeds]
                 options.into.write_text(json.dumps(recorded, indent=1) + "\n")
-        for cell in expand(FOLDER / "groups.yaml", "complete"):
-            case = cell.name.removeprefix("case=")
-            if options.case is None or case in options.case:
-                runs = [in_virtual_time(cell, seed, Path(name) / "runs")[1] for seed in cell.seeds]
-                recorded["groups"][case] = [asdict(run) for run in runs]
-                options.into.write_text(json.dumps(recorded, indent=1) + "\n")
-    print(table(recorded), groups(recorded), sep="\n\n")
+    print(table(recorded), groups(recorded), noise(recorded), sep="\n\n")
     return 0
 
 
