@@ -22,7 +22,7 @@ from analysis.series import NotMeasuredError
 from analysis.units import three_digits, with_unit
 from common.counts import plural
 from scenarios.cell_names import values_of
-from testbed.evaluate.read_criteria import ALONE, BASELINE, Criterion, references_of
+from testbed.evaluate.read_criteria import BASELINE, Criterion, references_of
 from testbed.pool import pool
 from testbed.shared.panel import CLIENT, in_order, point
 
@@ -214,10 +214,9 @@ def _cell(row: Statement, name: str, sides: Sides, folder: Path) -> RowAtPoint:
     measured, beside, bound = (
         _mean([getattr(of_seed, column) for of_seed in numbers]) for column in ("measured", "baseline", "bound")
     )
-    is_rate_of_others = ALONE in references_of(row) and not row.bounds[0].is_most
     cell = RowAtPoint(row.id, name, Verdict.OPEN, why, len(own), measured, beside, bound, None, run, ended)
-    if is_rate_of_others and bound is not None and bound <= 0:
-        why += "; so little is left beside the baseline that nothing would break the bound"
+    if not row.bounds[0].is_most and bound is not None and bound <= 0:  # rates and shares are never below
+        why += "; so little is left beside the baseline, or moved by it, that nothing would break the bound"
         return replace(cell, verdict=Verdict.UNTESTABLE, why=why, counts=False)
     margin, chances = interval.chances_of(margins)
     return replace(cell, margin=margin, chances=chances)

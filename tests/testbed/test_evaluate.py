@@ -271,25 +271,38 @@ def test_who_ended_early_meets_nothing(
     assert ("gave up at 4.200 s: sender exited with 1: no luck (1 cell" in str(pages.faults([of_criterion]))) == ends
 
 
-def test_a_neighbour_that_never_connects_is_a_number(tmp_path: Path) -> None:
-    """It is harmed: its run has not failed, nor is the cell without a verdict."""
+def with_a_silent_neighbour(folder: Path, beside: str) -> RowAtPoint:
+    """The cell of half of what a neighbour has beside the baseline, where it never connects beside one of both."""
     for name, seed in itertools.product(("mine", "tcp-cubic"), (1, 2)):
         made = plain()
         made.flows, made.cell, made.experiment, made.seed = ("client", "tcp"), f"client={name}", "x-runs", seed
         made.changes = {"cell_values": {"client": name}}
-        if name == "mine":
+        if name == beside:
             made.packets = [packet for packet in made.packets if packet.flow == 0]
-        folder = write(tmp_path / "runs", made)
-        if name == "mine":
-            (folder / "traces" / "cwnd-tcp.csv").write_text("")  # as bulk.c leaves it
-            end(folder, 10, flow=1)
-        write_columns(folder)
-    study = tmp_path / "studies" / judge.STUDY
+        run = write(folder / "runs", made)
+        if name == beside:
+            (run / "traces" / "cwnd-tcp.csv").write_text("")  # as bulk.c leaves it
+            end(run, 10, flow=1)
+        write_columns(run)
+    study = folder / "studies" / judge.STUDY
     study.mkdir(parents=True)
     (study / "x-runs.yaml").write_text("experiment: x-runs\nmatrix: {client: [mine, tcp-cubic]}\n")
     row = replace(FLOOR, measure='throughput("tcp", 1)', bounds=(Bound(">=", "0.5 * baseline"),))
     criterion = Criterion("x", "9.9", "A title", "MUST", "Why?", [row], [], None)
-    [found] = judge.decided([Result(criterion, judge.cells_of(criterion, tmp_path, "mine", "tcp-cubic"))])[0].cells
+    [found] = judge.decided([Result(criterion, judge.cells_of(criterion, folder, "mine", "tcp-cubic"))])[0].cells
+    return found
+
+
+def test_where_the_baseline_leaves_nothing_no_cell_holds(tmp_path: Path) -> None:
+    """Half of nothing is a bound that nobody breaks."""
+    found = with_a_silent_neighbour(tmp_path, "tcp-cubic")
+    assert (found.verdict, found.counts, found.bound) == (Verdict.UNTESTABLE, False, 0)
+    assert "so little is left beside the baseline, or moved by it, that nothing would break the bound" in found.why
+
+
+def test_a_neighbour_that_never_connects_is_a_number(tmp_path: Path) -> None:
+    """It is harmed: its run has not failed, nor is the cell without a verdict."""
+    found = with_a_silent_neighbour(tmp_path, "mine")
     assert (found.verdict, found.measured, found.ended) == (Verdict.FAILS, 0, "")
     assert found.why.endswith("; tcp gave up in 2 of 2 runs: sender exited with 1: no luck")
 
