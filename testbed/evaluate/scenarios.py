@@ -9,7 +9,6 @@ import yaml
 from scenarios import implementations
 from testbed.evaluate.read_criteria import ALONE, Criterion
 from testbed.shared.panel import CLIENT, filled, points_for
-from topologies.pairs import RELAYED
 
 
 def placebo_of(baseline: str) -> str | None:
@@ -43,7 +42,7 @@ def _without_control(scenario: str, word: str, victim: str) -> str:
             fields["flows"] = _flows(fields["flows"], word, victim)
     used = {flow[end] for flow in data["flows"] for end in ("from", "to")}
     for fields in (data, *data.get("cases", {}).values()):
-        for name in {*RELAYED} & fields.keys():
+        for name in {"clocks", "middleboxes", "noise"} & fields.keys():
             fields[name] = [entry for entry in fields[name] if entry["host"] in used]
     data["paired"] = [parameter for parameter in data.get("paired", []) if parameter != CLIENT]
     for name in ("matrix", "paired"):
