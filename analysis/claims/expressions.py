@@ -316,13 +316,15 @@ def _parameters(called: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 def _wrong(name: str, kind: Any, value: object) -> str | None:
     """Say what is wrong with an argument; None if nothing is, as far as its name and type tell."""
-    if kind is str:
+    if kind in (str, str | None):
         return None if isinstance(value, str) else f"found {kind_of(value)}; allowed: a text in quotes"
     if kind in (float, int, float | None, int | None):
         if not _is_number(value):
             return f"found {kind_of(value)}; allowed: a number"
         assert isinstance(value, int | float)  # noqa: S101
         return kinds.outside(name, value)
+    if kind == Sequence[float] and not (isinstance(value, list) and all(map(_is_number, value))):
+        return f"found {kind_of(value)}; allowed: a list of numbers"
     return None
 
 
@@ -353,6 +355,8 @@ def _check_of_function(called: Callable[..., Any], given: list[Any]) -> None:
         if len(given) != 2:
             raise ValueError("trend takes two lists of numbers")
         lists = [[_number(each) for each in _list(argument)] for argument in given]
+        if not any(lists):
+            raise NoNumberError(NO_VALUE)
         if len(lists[0]) != len(lists[1]):
             raise ValueError(f"trend: found {len(lists[0])} places and {len(lists[1])} numbers; allowed: as many")
     else:

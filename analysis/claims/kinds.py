@@ -6,6 +6,7 @@ A kind is that of a value: a number, a text, a series. Where it only shows in a 
 import ast
 import inspect
 import math
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -37,7 +38,7 @@ _INSTANTS: Final = ("t", "t0", "t1", "after", "until")  # arguments of words
 _RANGES: Final = {
     "percent": (0.0, 100.0, "0 to 100"),
     "part": (0.0, 1.0, "0 to 1"),
-    "step": (0.001, math.inf, "0.001 s or more"),
+    "step": (0.001, sys.float_info.max, "0.001 s or more"),
     "gap": (0.0, math.inf, "0 s or more"),
 }
 # words that a flow answers whose implementation has this parameter

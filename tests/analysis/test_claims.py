@@ -1,4 +1,5 @@
 import functools
+import inspect
 import json
 import math
 import re
@@ -21,8 +22,11 @@ from analysis.errors import BadExpressionError, BadInputError
 from analysis.measure import measure
 from analysis.reference.files import read
 from analysis.report import prose
-from analysis.run import bottleneck
+from analysis.run import Run, bottleneck
 from analysis.runs import Runs
+from analysis.series import Instants, Series
+from analysis.words import properties
+from analysis.words import words as words_of
 from scenarios.resolve import expand, resolve
 from tests.analysis.synthetic import plain, vouch, write
 
@@ -430,6 +434,35 @@ def test_what_an_expression_takes_is_bounded(runs: Runs, monkeypatch: pytest.Mon
     monkeypatch.setattr(bottleneck, "MOST_BINS", 1000)
     with pytest.raises(BadExpressionError, match=r"step: found 0.001; allowed: 0.01 s or more, for at most 1,000 bins"):
         ask(runs, "rate('tcp', 0.001).max()")
+
+
+CALLED = {Run: ("",), Series: ("queue_pkts.", "cwnd('tcp')."), Instants: ("drops().",)}
+WRONG = ("5", "-1", "1e300", "late", "'tcp'", "'x'", "[1]", "['x']", "[]", "queue_pkts", "1 < 2")
+
+
+@pytest.mark.parametrize(
+    ("called", "places"),
+    [
+        (f"{before}{name}", len(inspect.signature(function).parameters) - 1)
+        for kind, beginnings in CALLED.items()
+        for name, function in words_of(kind).items()
+        for before in beginnings
+        if name not in properties(kind)
+    ],
+)
+def test_no_argument_makes_a_word_fail(runs: Runs, called: str, places: int) -> None:
+    question = Question(runs, "made-by-hand", {"late": "cwnd('tcp').first_time_above(100)"})
+    for first in WRONG if places else ():
+        for others in {(), *((other,) * (places - 1) for other in WRONG)}:
+            expression = f"{called}({', '.join((first, *others))})"
+            try:
+                question.numbers(f"len({expression})", None)
+            except BadInputError as error:
+                assert not re.search("defect of the testbed|array|numpy|arange", str(error)), error
+
+
+def test_lists_without_numbers_have_no_trend(runs: Runs) -> None:
+    assert "has no value" in Question(runs, "made-by-hand", {}).numbers("trend([], []) + 0 * duration", None)[1][1]
 
 
 def doubled(first: str, count: int, step: str) -> dict[str, str]:
