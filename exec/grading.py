@@ -130,11 +130,12 @@ def _look(file: Path, row: HandIn, script: Path | None, handed_out: str | None) 
             row.script = "" if handed_out is None else "as handed out" if digest == handed_out else CHANGED
             files = {path.relative_to(order.folder) for path in order.folder.rglob("*") if path.is_file()} - {own}
             same = {name for name in files if _same(order.folder / name, own, script, name)}
+            other_modes = sorted(str(name) for name in same if _is_other_mode(order.folder / name, own, script, name))
             row.result = _wrong_seed(order)
             return _Contents(
                 digest,
                 _whole(order, record),
-                _other_inputs(order, own, sorted(map(str, files - same)), script),
+                _other_inputs(order, own, sorted(map(str, files - same)), other_modes, script),
                 frozenset(name.relative_to(own.parent).as_posix() for name in same),
                 frozenset(name.relative_to(own.parent).as_posix() for name in files if _is_beside(name, own)),
             )
@@ -143,7 +144,9 @@ def _look(file: Path, row: HandIn, script: Path | None, handed_out: str | None) 
         return None
 
 
-def _other_inputs(order: ScriptRun, own: Path, beside: Sequence[str], handed_out: Path | None) -> list[str]:
+def _other_inputs(
+    order: ScriptRun, own: Path, beside: Sequence[str], other_modes: Sequence[str], handed_out: Path | None
+) -> list[str]:
     """What can change the result of a script that is as it was handed out: how it was called, and files beside it.
 
     Any file can: Python looks for a module beside the script first, a script can read or start each.
@@ -167,6 +170,7 @@ def _other_inputs(order: ScriptRun, own: Path, beside: Sequence[str], handed_out
         (not order.offload, "--no-offload"),
         (order.python2, "--python2"),
         (beside, f"beside it {_few(beside)}"),
+        (other_modes, f"other modes of {_few(other_modes)}"),
     )
     return [text for differs, text in record if differs]
 
@@ -187,6 +191,12 @@ def _same(file: Path, own: Path, handed_out: Path | None, name: Path) -> bool:
         return False
     other = handed_out.parent / name.relative_to(own.parent)
     return other.is_file() and other.stat().st_size == file.stat().st_size and file_digest(other) == file_digest(file)
+
+
+def _is_other_mode(file: Path, own: Path, handed_out: Path | None, name: Path) -> bool:
+    """Whether a file may be executed, and the same one that was handed out may not, or the other way round."""
+    other = handed_out.parent / name.relative_to(own.parent) if handed_out else file
+    return os.access(other, os.X_OK) != os.access(file, os.X_OK)
 
 
 def _wrong_seed(order: ScriptRun) -> str:

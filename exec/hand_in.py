@@ -53,6 +53,7 @@ def _named(kind: str) -> dict[str, str]:
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
+    "additionalProperties": False,
     "properties": {
         "words": {**_TEXTS, "minItems": 2, "maxItems": 1000},
         "beside": _TEXT,

@@ -144,6 +144,8 @@ def _document(file: _File) -> Document | ScenarioError:
     kind = KINDS["implementation"]
     if not kind.allows(file.name):
         return ScenarioError([Problem(file.path, 1, "the folder's name", f"found {file.name!r}", kind.meaning)])
+    if file.path.is_symlink():  # to a file of the user's, which messages would quote
+        return ScenarioError([Problem(file.path, 1, "(whole file)", "found a link", "a file")])
     try:
         return load.read(file.path)
     except ScenarioError as error:

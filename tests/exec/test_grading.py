@@ -140,10 +140,24 @@ def test_all_that_differs_from_what_was_handed_out_is_told(
     (tmp_path / "given").mkdir()
     for name, content in {"lab.py": SCRIPT, "measure": MEASURE, "solution.py": b"not handed out"}.items():
         (tmp_path / "given" / name).write_bytes(content)
+        (tmp_path / "given" / name).chmod(0o755)  # as `pack` has them
     files = [crafted(tmp_path / "one.zip", members, **order), crafted(tmp_path / "two.zip", HANDED_OUT)]
     row, other = grading.table(files, tmp_path / "given/lab.py", 0, lambda _: None)
     assert (row.script, row.other_inputs) == ("as handed out", told)
     assert (other.script, other.other_inputs) == ("as handed out", "")
+
+
+def test_a_file_that_may_be_executed_is_another_one(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_bytes(SCRIPT)
+    (tmp_path / "measure").write_bytes(MEASURE)
+    (tmp_path / "measure").chmod(0o644)
+    [row] = grading.table([crafted(tmp_path / "one.zip", HANDED_OUT)], tmp_path / "lab.py", 0, lambda _: None)
+    assert (row.script, row.other_inputs) == ("as handed out", "other modes of measure")
+
+
+def test_a_hand_in_with_a_field_of_its_own_is_refused(tmp_path: Path) -> None:
+    [row] = grading.table([crafted(tmp_path / "one.zip", HANDED_OUT, verified=True)], None, 0, lambda _: None)
+    assert row.result.startswith("order.json: ") and "'verified'" in row.result
 
 
 @pytest.mark.parametrize("field", ["seed", "limit_s", "memory_mib", "link_rate_bps"])

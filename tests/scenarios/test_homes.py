@@ -107,3 +107,11 @@ def test_a_broken_neighbour_has_an_index_and_stops_no_other(tmp_path: Path) -> N
         put(tmp_path / name, text)
     outside = {folder.name: folder for folder in tmp_path.iterdir()}
     assert {"libutp", *outside} <= index.names(project_root(), outside).keys()
+
+
+def test_a_description_is_no_link_to_a_file_that_messages_would_quote(tmp_path: Path) -> None:
+    (tmp_path / "secrets.yaml").write_text("a_key: 1\n")
+    (tmp_path / "implementations/linked").mkdir(parents=True)
+    (tmp_path / "implementations/linked/implementation.yaml").symlink_to("../../secrets.yaml")
+    with pytest.raises(ScenarioError, match=r"found a link; allowed: a file$"):
+        implementations.refuse_wrong(["linked"], tmp_path / "implementations")
