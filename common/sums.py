@@ -85,6 +85,8 @@ def read(folder: Path) -> dict[str, str]:
             f"{file}: missing, so nothing can be checked there; make the files again, or vouch for them yourself: "
             "python -m analysis sums --write FOLDER"
         ) from None
+    except OSError as error:
+        raise DamagedError(f"{file}: cannot be read ({error.strerror})") from None
     head, _, rest = text.partition(b"\n")
     if not head.startswith(_HEAD.encode()):
         raise DamagedError(f"{file}: damaged: its first line is not the sum of the lines below")

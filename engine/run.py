@@ -19,7 +19,7 @@ from engine.cpu_slots import all_cpus, free_cpu
 from engine.errors import EngineError
 from engine.guest.captures import SNAP_BYTES
 from engine.recorder import Recording
-from engine.sandbox import STAGE, Limits
+from engine.sandbox import STAGE, Limits, refuse_small_limits
 from scenarios.plan import captures, extremes
 from scenarios.resolve import Cell
 from scenarios.run_files import FAILED, OF_RUN, PACKET_BYTES
@@ -68,6 +68,7 @@ def execute(run: dict[str, Any], into: Path, keep: Sequence[str] = recorder.BOTT
         _make_folders(partial, failed)
         wanted = recorder.wanted(run, keep)
         guest_bytes, recorder_bytes = _check_space(partial, run, wanted)
+        refuse_small_limits(max(guest_bytes, recorder_bytes))
         limits = Limits(disk_bytes=guest_bytes, guest_memory_mib=run["sizes"]["memory_mib"])
         summary = _run_guest(partial, run, limits, wanted, recorder_bytes)
         loose = () if run["keep_captures"] else ("pcap", "traces")

@@ -55,6 +55,7 @@ _ENVIRONMENT = {
     # before Linux 6.13 guest processes are forked from the kernel and die of the rseq area they inherit and unmap
     "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
 }
+_LEAST_SIGNALS = 64  # a guest's clock is one
 _LEAST_DESCRIPTORS = 256  # a guest's kernel has one or two for each of its processes, and some for files
 _MEMORY_SPARE_MIB = 64  # beside the guest's memory, which is one file there
 _RANDOM_BREAK_BYTES = 1 << 30
@@ -102,6 +103,22 @@ def bubblewrap() -> str:
     return path
 
 
+def refuse_small_limits(file_bytes: int) -> None:
+    """Refuse what the shell lets processes have if that ends a guest, or what records its packets, without a sentence.
+
+    Raises:
+        EngineError: a limit is too small for a guest, or for files of so many bytes.
+    """
+    for name, option, what, least in (
+        (resource.RLIMIT_NOFILE, "n", "open files for each process", _LEAST_DESCRIPTORS),
+        (resource.RLIMIT_SIGPENDING, "i", "signals that wait", _LEAST_SIGNALS),
+        (resource.RLIMIT_FSIZE, "f", "bytes in a file", file_bytes),
+    ):
+        _, limit = resource.getrlimit(name)
+        if limit != resource.RLIM_INFINITY and limit < least:
+            raise EngineError(f"found a limit of {limit} {what}; allowed: {least} or more (ulimit -H{option})")
+
+
 def command(
     images: Images,
     programs: Mapping[str, Program],
@@ -128,12 +145,7 @@ def command(
     if os.environ.get(UNCONFINED) == "1":
         file_bytes += _RANDOM_BREAK_BYTES
     inside = [_CONFINE, str(address_space_bytes), str(file_bytes), str(limits.processes), *words]
-    may_open = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if may_open != resource.RLIM_INFINITY and may_open < _LEAST_DESCRIPTORS:
-        raise EngineError(
-            f"found a limit of {may_open} open files for each process; allowed: {_LEAST_DESCRIPTORS} or more "
-            "(ulimit -Hn)"
-        )
+    refuse_small_limits(file_bytes)
     if os.environ.get(UNCONFINED) == "1":
         if programs:
             raise EngineError(

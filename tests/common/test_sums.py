@@ -83,3 +83,10 @@ def test_anybody_can_vouch_for_a_folder(folder: Path, capsys: pytest.CaptureFixt
     assert main(["sums", "--write", str(folder)]) == 0
     assert sums.read(folder)["a.txt"] == hashlib.sha256(b"a.txt").hexdigest()
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", FILE], cwd=folder, check=True)
+
+
+def test_a_folder_in_place_of_sums_is_damage(tmp_path: Path) -> None:
+    (tmp_path / sums.FILE).mkdir()
+    with pytest.raises(sums.DamagedError, match=r"SHA256SUMS: cannot be read \(Is a directory\)"):
+        sums.read(tmp_path)
+    assert sums.damaged(tmp_path) == {sums.FILE: "damaged"}

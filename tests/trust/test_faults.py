@@ -254,11 +254,20 @@ def test_a_disk_without_room_for_files(scenario: Path, tmp_path: Path) -> None:
     assert re.search(r"room for \d+ files, this run may need 82 ", done.stderr), done.stderr
 
 
-def test_too_few_descriptors(scenario: Path, tmp_path: Path) -> None:
-    words = ["sh", "-c", 'ulimit -n 40; exec "$0" "$@"', TESTBED, "run", str(scenario), "--into", str(tmp_path)]
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("-n 40", "a limit of 40 open files for each process; allowed: 256 or more (ulimit -Hn)"),
+        ("-i 0", "a limit of 0 signals that wait; allowed: 64 or more (ulimit -Hi)"),
+        ("-f 1", "a limit of 1024 bytes in a file; allowed: "),
+        ("-f 100000", "a limit of 102400000 bytes in a file; allowed: "),
+    ],
+)
+def test_limits_of_the_shell_that_are_too_small(scenario: Path, tmp_path: Path, limit: str, said: str) -> None:
+    words = ["bash", "-c", f'ulimit {limit}; exec "$0" "$@"', TESTBED, "run", str(scenario), "--into", str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "found a limit of 40 open files for each process; allowed: 256 or more (ulimit -Hn)" in done.stderr
+    assert f"found {said}" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_parent_that_ignores_the_end_of_its_children(scenario: Path, tmp_path: Path) -> None:
