@@ -33,7 +33,7 @@ ENDS = {
     6: {"fd00:0:1::1", "fd00:0:2::1", "fd00:1:1::1", "fd00:1:2::1"},
 }
 TCP, UDP, ICMPV6 = 6, 17, 58
-OVER_TCP = ("web", "video")
+OVER_TCP = ("web", "video", "tcp-cbr", "libtorrent-tcp")
 
 # each topology, and whatever else touches packets or routes
 ELSEWHERE = """\
@@ -210,7 +210,22 @@ def of_program(name: str, folder: Path) -> pl.DataFrame:
     return seen.filter(pl.col("flow").is_not_null())
 
 
-@pytest.mark.parametrize("name", ["udp-cbr", "video-call", "web", "video", "dns", "quic-go", "openssl-quic", "ngtcp2"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "udp-cbr",
+        "video-call",
+        "web",
+        "video",
+        "dns",
+        "quic-go",
+        "openssl-quic",
+        "ngtcp2",
+        "tcp-cbr",
+        "libtorrent-2.0",
+        "libtorrent-tcp",
+    ],
+)
 def test_programs_talk_over_ipv6(program: Callable[[str], None], tmp_path: Path, name: str) -> None:
     program(name)
     assert of_program(name, tmp_path)["proto"].unique().to_list() == [TCP if name in OVER_TCP else UDP]
