@@ -1,10 +1,10 @@
 """Whether recording changes a run: `python -m tests.trust.recorded [--drawn COUNT] [--beside RESULTS]`.
 
 Each run is carried out twice, without any packet recorded and with those of all taps; all that its guest made or said
-must be the same. Runs are those of `tests.trust.modes`. With RESULTS, such as results/quick, a third time is that of
-the pipeline, with the packets that its scenario asks for and the bottleneck's: what its guest made or said must be the
-same, too, and each of its captures that of the run with all taps, byte for byte. So the verdicts of RESULTS are those
-of both.
+must be the same. Runs are those of `tests.trust.modes`. With RESULTS, such as results/quick, they are the runs that
+it has, of which a third time is that of the pipeline, with the packets that its scenario asks for and the bottleneck's:
+what its guest made or said must be the same, too, and each of its captures that of the run with all taps, byte for
+byte. So the verdicts of RESULTS are those of both.
 """
 
 import json
@@ -105,9 +105,12 @@ def main() -> int:
     options = asked(__doc__ or "", beside=True)
     print("| experiment | cell | seed | packets | packed | CPU s, none | CPU s, all taps | found |\n|" + "---|" * 8)
     pairs = []
+    runs = chosen(options.drawn, options.most_s, options.seed)
+    if options.beside:
+        runs = [run for run in runs if run_folder(options.beside / "runs", *run).exists()]
     with multiprocessing.Pool(options.guests) as pool:
         compare = partial(pair, results=options.beside)
-        for outcome in pool.imap(compare, chosen(options.drawn, options.most_s, options.seed)):
+        for outcome in pool.imap(compare, runs):
             print(outcome, flush=True)
             pairs.append(outcome)
     same = sum(outcome.result == "identical" for outcome in pairs)
