@@ -12,6 +12,8 @@ from common.estimate import about, left_s
 
 _LOOK_S: Final = 2
 _SILENT_S: Final = 60
+_AHEAD: Final = 4
+"""Runs of a job that are looked at before they have ended: they end one after the other, but for those that fail."""
 
 # What is expected before anything has been measured, from a run of all of `quick` on two cores:
 _WEIGHT_A_CPU_S: Final = 300
@@ -48,6 +50,9 @@ class RunsProgress(threading.Thread):
         self._looked_s = self._said_s = started_s
         self._runs = runs
         self._waiting = set(runs)
+        self._jobs: dict[str, list[str]] = {}
+        for folder, (_, marker) in runs.items():
+            self._jobs.setdefault(marker, []).append(folder)
         self._cpu_s: dict[str, float] = {}
         self._builds = list(builds)
         self._building_s = 0.0
@@ -66,7 +71,7 @@ class RunsProgress(threading.Thread):
 
     def look(self, now_s: float) -> list[str]:
         """Return the lines to print at an instant (s since 1970); none if there is nothing new."""
-        done = {folder for folder in self._waiting if self._has_ended(folder)}
+        done = {folder for marker in [*self._jobs] for folder in self._ended(marker)}
         self._cpu_s |= {folder: cpu_s for folder in done if (cpu_s := _cpu_s(folder))}
         self._waiting -= done
         pages = [page for marker, page in self._first.items() if self._is_new(Path(marker))]
@@ -86,9 +91,22 @@ class RunsProgress(threading.Thread):
         done = sum(self._is_new(Path(file)) for file in self._builds)
         return f", programs built {done}/{len(self._builds)}" if done < len(self._builds) else ""
 
-    def _has_ended(self, folder: str) -> bool:
-        """Tell whether a run, or else its job, has ended since this pipeline started; it may have failed."""
-        return any(self._is_new(Path(file)) for file in (f"{folder}/summary.json", self._runs[folder][1]))
+    def _ended(self, marker: str) -> set[str]:
+        """Return the runs of a job that have ended, or its job has, since the last look; they may have failed.
+
+        Of thousands that wait, most belong to jobs that have not begun: a shared file system is not asked for each.
+        """
+        folders = self._jobs[marker]
+        if self._is_new(Path(marker)):
+            return {*self._jobs.pop(marker)}
+        done: set[str] = set()
+        for number, folder in enumerate(folders):
+            if self._is_new(Path(folder, "summary.json")):
+                done.add(folder)
+            elif number - len(done) >= _AHEAD - 1:
+                break
+        self._jobs[marker] = [folder for folder in folders if folder not in done]
+        return done
 
     def _is_new(self, file: Path) -> bool:
         try:

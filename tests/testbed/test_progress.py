@@ -46,6 +46,28 @@ def test_the_progress_tells_from_its_first_line_what_is_left(tmp_path: Path) -> 
     assert progress.look(1080) == ["runs 4/4, 100 %, then the report"]
 
 
+def test_a_look_asks_for_a_few_runs_of_each_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 600 runs in six jobs, thirty files; on a shared file system each is a request to its server."""
+    runs = {f"{tmp_path}/x/a/seed-{n}": (1.0, f"{tmp_path}/job-{n // 100}.done") for n in range(600)}
+    progress = RunsProgress(runs, [], 2, 1000)
+    asked: list[Path] = []
+    stat = Path.stat
+
+    def counted(file: Path) -> os.stat_result:
+        asked.append(file)
+        return stat(file)
+
+    monkeypatch.setattr(Path, "stat", counted)
+    progress.look(1000)
+    assert len(asked) == 6 * (1 + 4)
+    for n in (0, 2, 3, 4, 5, 6, 299):  # the second failed
+        ended(f"{tmp_path}/x/a/seed-{n}", 1001, 1)
+    assert "runs 6/600" in progress.look(1062)[0]
+    (tmp_path / "job-2.done").touch()
+    (tmp_path / "job-0.done").touch()
+    assert "runs 200/600" in progress.look(1130)[0]
+
+
 def seconds(line: str) -> float:
     hours, minutes, rest = re.search(r"about (?:(\d+) h)? ?(?:(\d+) min)?(?:(\d+) s)? left", line).groups()  # type: ignore[union-attr]
     return 3600 * int(hours or 0) + 60 * int(minutes or 0) + int(rest or 0)
