@@ -222,6 +222,13 @@ class _Kinds:
             value = text.value if isinstance(text, ast.Constant) else None
             if isinstance(value, int | float) and (wrong := outside(parameter, value)):
                 raise ValueError(f"{name}: {parameter}: {wrong}")
+        given_numbers = {
+            parameter: text.value
+            for parameter, text in zip(bound, texts, strict=True)
+            if isinstance(text, ast.Constant) and isinstance(text.value, int | float)
+        }
+        if given_numbers.get("t1", math.inf) <= given_numbers.get("t0", -math.inf):
+            raise ValueError(f"{name}: t1: {given_numbers['t1']:g} s is not after t0, {given_numbers['t0']:g} s")
         if self._is_own(node.func):
             for parameter, text in zip(bound, texts, strict=True):
                 if parameter == "flow":

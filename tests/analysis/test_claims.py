@@ -375,6 +375,7 @@ PANELS: dict[str, object] = {"kind": "time-series", "panels": ["rate"]}
             "there is no flow 'tpc'; its flows are tcp (did you mean tcp?)",
         ),
         ({"measure": "share('tcp', 5, 21)"} | OF_CELL, PANELS, "share: t1: 21 s is after the end of the run, 20 s"),
+        ({"measure": "share('tcp', 9, 5)"} | OF_CELL, PANELS, "share: t1: 5 s is not after t0, 9 s"),
         ({"measure": "call_mos('tcp')"} | OF_CELL, PANELS, "call_mos: found 'tcp', a flow of tcp-reno, without a rate"),
         ({"measure": "queue_ms.percentile(200)"} | OF_CELL, PANELS, "percentile: percent: found 200; allowed: 0 to 10"),
         ({"measure": "rate('tcp', 1e-9).mean()"} | OF_CELL, PANELS, "rate: step: found 1e-09; allowed: 0.001 s or"),
