@@ -41,7 +41,8 @@ class Outcome:
     says: str
 
     def __str__(self) -> str:
-        return f"{self.verb} at {self.at_s:.3f} s: {self.says}"
+        when = "" if self.ending == INCOMPLETE else f" at {self.at_s:.3f} s"  # only after the end is that known
+        return f"{self.verb}{when}: {self.says}"
 
     @property
     def verb(self) -> str:

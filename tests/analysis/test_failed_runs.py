@@ -121,3 +121,6 @@ def test_a_failed_run_says_how_its_flow_ended(why: str, status: int, says: str) 
 def test_a_transfer_that_was_corrupted_is_not_said_to_have_been_given_up() -> None:
     assert str(Outcome("receiver", "gave up", 24.572, WRONG)) == f"got wrong bytes at 24.572 s: {WRONG}"
     assert str(Outcome("sender", "gave up", 4.2, "no luck")) == "gave up at 4.200 s: no luck"
+    assert (
+        str(Outcome("receiver", "incomplete", 40.0, "got no byte")) == "was incomplete: got no byte"
+    )  # known at the end
