@@ -57,7 +57,7 @@ test: images  ## all tests, a process per processor; a file's tests stay togethe
 	$(BIN)/pytest --numprocesses logical --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 10
 
 test-reach: images  ## backends, containers, provisioning and clusters, as far as this machine can; half an hour or more
-	$(BIN)/pytest -rs tests/reach
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -rs tests/reach
 
 trial:  ## what takes long, by NAME: see docs/reference/commands.md
 	@$(MAKE) --no-print-directory trial-$(NAME)
