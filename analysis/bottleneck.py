@@ -22,7 +22,7 @@ Network = IPv4Network | IPv6Network
 
 # These fields identify a packet on both sides of the queue: routing changes none of them. QUIC's `ip_id` may be 0.
 IDENTITY: Final = ("src", "dst", "sport", "dport", "proto", "ip_id", "seq", "tsval", "payload_bytes")
-KNOWN: Final = ("flow", "time_ns", "left_ns", "dropped")
+KNOWN: Final = ("flow", "forward", "time_ns", "left_ns", "dropped")
 SLICE_PKTS: Final = 300_000
 
 
@@ -73,14 +73,14 @@ def delivered(packets: pl.LazyFrame, tap: str = "bottleneck-out") -> dict[str, T
 
 
 def passages(packets: pl.LazyFrame, bound_for: Network) -> pl.DataFrame:
-    """Packets arriving at the bottleneck: `flow`, `time_ns`, the instant they left it (`left_ns`), whether `dropped`.
+    """Packets arriving at the bottleneck: of which `flow`, whether its data (`forward`), when, `left_ns`, `dropped`.
 
     A queue is first-in first-out, so one that did not leave although a later one did was dropped; those behind the
     last that left may still have been waiting when the capture ended. Time is cut into slices of at most about
     `SLICE_PKTS` arrivals, since what makes a packet itself takes ten times the room of what is known of it then.
     """
     crossing = _crossing(packets, bound_for)
-    arriving = crossing.filter(pl.col("tap") == "bottleneck-in").select("flow", "time_ns", *IDENTITY)
+    arriving = crossing.filter(pl.col("tap") == "bottleneck-in").select("flow", "forward", "time_ns", *IDENTITY)
     leaving = crossing.filter(pl.col("tap") == "bottleneck-out").select(*IDENTITY, left_ns="time_ns")
     count, end_ns = arriving.select(pl.len(), pl.col("time_ns").max()).collect().row(0)
     edges_ns = np.linspace(0, end_ns or 0, math.ceil(count / SLICE_PKTS) + 1, dtype=np.int64).tolist()

@@ -164,9 +164,7 @@ class BottleneckWords(RunFolder):
     @word("ms")
     def waited_ms(self, flow: str) -> Series:
         """Time that each packet of a forward flow waited in the queue, ms, at the instant it left."""
-        name = self._queued(flow).name
-        passed = self.passages.filter((pl.col("flow") == name) & pl.col("left_ns").is_not_null())
-        passed = passed.sort("left_ns")
+        passed = self._of_data(self.passages, flow).filter(pl.col("left_ns").is_not_null()).sort("left_ns")
         waited = (passed["left_ns"] - passed["time_ns"]).to_numpy() / 1e6
         return Series(passed["left_ns"].to_numpy() / NS, waited, self.ends_s)
 
@@ -186,7 +184,7 @@ class BottleneckWords(RunFolder):
         if "bottleneck-in" in self.settings.captures:
             dropped = self.passages.filter("dropped")
             if flow is not None:
-                dropped = dropped.filter(pl.col("flow") == self._queued(flow).name)
+                dropped = self._of_data(dropped, flow)
             return Instants(dropped["time_ns"].sort().to_numpy() / NS, self.ends_s)
         if flow is not None:
             raise NotMeasuredError("drops of one flow need a capture before the bottleneck (bottleneck-in)")
@@ -211,7 +209,7 @@ class BottleneckWords(RunFolder):
             return dropped / (sent + dropped)
         offered = self.passages.filter(pl.col("time_ns").is_between(start, end, closed="left"))
         if flow is not None:
-            offered = offered.filter(pl.col("flow") == self._queued(flow).name)
+            offered = self._of_data(offered, flow)
         if not len(offered):
             raise self.nothing("no packet arrived", t0, t1)
         return float(offered["dropped"].mean())  # type: ignore[arg-type]  # the mean of booleans is a float
@@ -255,6 +253,10 @@ class BottleneckWords(RunFolder):
         if found.backward:
             raise NotMeasuredError(f"of flow {flow}, only answers pass the bottleneck's queue: its data goes backward")
         return found
+
+    def _of_data(self, passages: pl.DataFrame, flow: str) -> pl.DataFrame:
+        """Return the packets of a flow without its answers, which pass the same queues where hosts have no sides."""
+        return passages.filter((pl.col("flow") == self._queued(flow).name) & pl.col("forward"))
 
     def _active(self, flow: Flow, t0: float, t1: float) -> bool:
         completed_ns = (self.summary.maybe("flows", dict) or {}).get(flow.name, {}).get("completed_ns")

@@ -195,6 +195,37 @@ def test_a_flow_that_does_not_pass_the_first_queue_has_no_numbers_of_it(
     assert sum(shares) == pytest.approx(1)
 
 
+SWARM = """\
+experiment: both-ways
+title: The acknowledgements of a flow wait behind data in a short queue
+topology: {name: swarm, peers: 2}
+bottleneck: {rate: 2mbit, buffer: 5p}
+backward_bottleneck: {rate: 20mbit, buffer: 100p}
+peers:
+  - {host: p2, up: {rate: 20mbit, buffer: 1000p}}
+delay: {forward: 10ms, backward: 10ms}
+flows:
+  - {name: up, implementation: tcp-cubic, from: p1, to: p2}
+  - {name: down, implementation: tcp-cubic, from: p2, to: p1}
+duration: 10s
+"""
+
+
+def test_drops_of_a_flow_are_those_of_its_data(tmp_path: Path) -> None:
+    """Those of its acknowledgements, which a peer's queue loses among that peer's own data, are not."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/both-ways.yaml").write_text(SWARM)
+    results = Scenario(tmp_path / "mine/both-ways.yaml").run(into=tmp_path)
+    run = results.run("both-ways")
+    until_end = pl.col("time_ns") < 10 * 10**9
+    of_data = run.passages.filter(pl.col("forward") & pl.col("dropped") & until_end)["flow"].value_counts()
+    lost = dict(of_data.iter_rows())
+    rows = {row["flow"]: row for row in results.frame("flows").iter_rows(named=True)}
+    assert {name: row["dropped_pkts"] for name, row in rows.items()} == {name: lost.get(name, 0) for name in rows}
+    assert rows["up"]["dropped_pkts"] > 0 == rows["down"]["dropped_pkts"] == rows["down"]["loss_rate"]
+    assert run.drops().count() > 10 * rows["up"]["dropped_pkts"]
+
+
 def test_an_observation_has_what_the_command_finds(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     capture = home / "results/runs/mine/beside/single/seed-1/pcap/bottleneck-out.pcap.gz"
