@@ -17,7 +17,7 @@ from testbed.shared.panel import CLIENT
 
 FOLDER: Final = Path(__file__).with_name("arenas")
 DEFAULT: Final = FOLDER / "homes.yaml"
-FURTHER: Final = (FOLDER / "lives.yaml", FOLDER / "marks.yaml")
+FURTHER: Final = tuple(FOLDER / f"{name}.yaml" for name in ("lives", "marks", "windows", "outages", "pauses"))
 """Where a hunt looks, too, that names no arena."""
 RANGE, CHOICE, MAYBE = "..", " | ", "maybe"
 NONE: Final = "none"
@@ -128,6 +128,18 @@ def _ended(name: str, value: Any, before: Mapping[str, Any]) -> Any:
 def read(file: Path, client: str) -> Arena:
     """Read and check an arena. Raises ScenarioError as `checked` does."""
     return checked(tables.read(file), client)
+
+
+def further(client: str) -> list[Arena]:
+    """Read the arenas of `FURTHER` in which a client can play. Raises ScenarioError as `checked` does."""
+    is_program = implementations.known()[client]["kind"] == "program"
+    files = [file for file in FURTHER if not (is_program and _pauses(file))]
+    return [read(file, client) for file in files]
+
+
+def _pauses(file: Path) -> bool:
+    """Whether an arena's applications pause, which those of programs do not."""
+    return any("writes" in flow for flow in tables.read(file).data["flows"])
 
 
 def checked(document: Document, client: str, kind: str = "an arena", instead: str = INSTEAD) -> Arena:

@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--arena",
         type=path,
         metavar="FILE",
-        help="a scenario of ranges to search; default: the links of homes, of queues that mark, and long connections",
+        help="a scenario of ranges to search; default: homes, long lives, marks, fast paths, outages, pauses",
     )
     parser.add_argument(
         "--corpus",
@@ -79,7 +79,7 @@ def main(options: argparse.Namespace) -> int:
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the implementation under test; allowed: another one")
     place = arena.read(options.arena or arena.DEFAULT, client)
-    further = [] if options.arena else [arena.read(file, client) for file in arena.FURTHER]
+    further = [] if options.arena else arena.further(client)
     first = corpus.read(options.corpus, client) if options.corpus else []
     applicable = read_properties.covering(_properties(options, known[client]), place)
     folder = own_study.folder_of(options.into, client)

@@ -14,7 +14,7 @@ from analysis.claims.syntax import NEVER
 from analysis.errors import BadInputError
 from analysis.judge.statement import names_of, of_text
 from analysis.series import NotMeasuredError
-from scenarios import schema
+from scenarios import implementations, schema
 from scenarios.errors import ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.units import QUANTITIES, parse
@@ -39,6 +39,21 @@ LONG_S: Final = 600
 MOST_GROWN_MS: Final = 10
 """A part of the shortest target; what a route is longer counts as a queue until the base delay is forgotten."""
 MIDDLE: Final = "duration / 2"
+OUTAGE: Final = "100%"
+FULL_BITS: Final = 12_000
+MANY_PKTS: Final = 1_000
+MANY_ROUNDS: Final = 20
+"""A slowdown of LEDBAT++, with what follows until it is as fast as before, is shorter."""
+OF_SCENARIOS: Final = (
+    "of_marks",
+    "of_settled",
+    "of_long",
+    "of_pauses",
+    "of_outage",
+    "of_fast",
+    "of_rounds",
+    "of_reached",
+)
 _BROKEN, _WORST, _KEPT = 1.0, 2.0, 0.999
 _QUANTITIES: Final = {"rate": "rate", "buffer": "packets"}
 
@@ -64,6 +79,11 @@ class Property:
     of_marks: bool
     of_settled: bool
     of_long: bool
+    of_pauses: bool
+    of_outage: bool
+    of_fast: bool
+    of_rounds: bool
+    of_reached: list[str]
     not_families: list[str]
     because: str
 
@@ -95,9 +115,25 @@ class Property:
             return False
         if self.of_long and parse(data["duration"], "time") < LONG_S * 10**9:
             return False
+        if self.of_pauses and "writes" not in data["flows"][0]:
+            return False
+        if self.of_outage and not _has_outage(data):
+            return False
+        if self.of_fast and _needed_pkts(data) < MANY_PKTS:
+            return False
+        if self.of_rounds and parse(data["duration"], "time") / 4e9 < MANY_ROUNDS * _round_trip_s(data):
+            return False
+        if self._grows_slowly(data) and not _is_reached(data):
+            return False
         if self.of_settled and _grown_ms(data) > MOST_GROWN_MS:
             return False
         return self.flows is None or (self.flows == ALONE) == (len(data["flows"]) == 1)
+
+    def _grows_slowly(self, data: Data) -> bool:
+        if not self.of_reached:
+            return False
+        [client] = data["matrix"][CLIENT]
+        return implementations.known()[client].get("family") in self.of_reached
 
     def other(self, data: Data, baseline: str) -> Data | None:
         """Return the scenario of the run beside; None if there is none."""
@@ -152,6 +188,25 @@ def _grown_ms(data: Data) -> float:
     known = [(0, parse(data["delay"]["forward"], "time")), *sorted(changes)]
     first = max(place for place, (at_ns, _) in enumerate(known) if at_ns <= max(since_ns, 0))
     return (known[-1][1] - min(delay_ns for _, delay_ns in known[first:])) / 10**6
+
+
+def _has_outage(data: Data) -> bool:
+    return any(event.get("loss", {}).get("forward") == OUTAGE for event in data.get("events", ()))
+
+
+def _round_trip_s(data: Data) -> float:
+    """Return the first round-trip time without a queue."""
+    return sum(parse(delay, "time") for delay in data["delay"].values()) / 1e9
+
+
+def _needed_pkts(data: Data) -> float:
+    """Return how many full packets in flight fill the link at first."""
+    return parse(data["bottleneck"]["rate"], "rate") * _round_trip_s(data) / FULL_BITS
+
+
+def _is_reached(data: Data) -> bool:
+    """Whether a window that grows by a packet in each round trip fills a tenth of the link well before the middle."""
+    return parse(data["duration"], "time") / 2e9 / _round_trip_s(data) >= 2 * _needed_pkts(data) / 10
 
 
 def _ratio(low: float, high: float) -> float:
@@ -218,6 +273,11 @@ def of_expression(text: str) -> Property:
         "of_marks": False,
         "of_settled": False,
         "of_long": False,
+        "of_pauses": False,
+        "of_outage": False,
+        "of_fast": False,
+        "of_rounds": False,
+        "of_reached": [],
         "because": "The command line asks for it.",
     }
     return _property(OWN, says, MIDDLE)
@@ -233,7 +293,7 @@ def _property(name: str, data: dict[str, Any], instant: str) -> Property:
         raise ValueError(f"found the bound {bound!r}, which is not made of {OTHER!r} and numbers alone")
     if OTHER in names_of(measured):
         raise ValueError(f"found {OTHER!r} on the left side")
-    told = ("says", "otherwise", "holds", "of_path", "of_version", "of_marks", "of_settled", "of_long", "because")
+    told = ("says", "otherwise", "holds", "of_path", "of_version", "because", *OF_SCENARIOS)
     texts = {field: data[field] for field in told}
     return Property(
         name,

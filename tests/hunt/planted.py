@@ -100,11 +100,14 @@ var parameters = os.Getenv("PARAMS")
 // Planted tells whether a fault counts.
 func Planted(fault string) bool { return strings.Contains(parameters, `"`+fault+`"`) }
 
-var begun, kept = time.Now(), uint64(0)
+var begun, kept = time.Time{}, uint64(0)
 
-// Kept returns the value of the program's first 0.3 s.
+// Kept returns the value of the first two seconds in which there is one.
 func Kept(value uint64) uint64 {
-	if kept == 0 || time.Since(begun) < 300*time.Millisecond {
+	if begun.IsZero() {
+		begun = time.Now()
+	}
+	if time.Since(begun) < 2*time.Second {
 		kept = value
 	}
 	return kept
@@ -244,7 +247,7 @@ def alone(client: str, seed: int, most: int, folder: Path, everyone: set[str]) -
     about = implementations.known()[client]
     asked = read_properties.load_all(about, against_version=False)
     baseline = STANDARD if client != STANDARD else SECOND
-    place, *further = (arena.read(file, client) for file in (arena.DEFAULT, *arena.FURTHER))
+    place, further = arena.read(arena.DEFAULT, client), arena.further(client)
     others = {name for each in (place, *further) for name in each.implementations}
     runs = measure.MeasuredRuns(folder, expressions(asked), measure.made_of(everyone | others))
     how = search.SEARCHES[0]

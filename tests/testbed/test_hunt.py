@@ -96,11 +96,12 @@ def test_the_page_lists_the_fields() -> None:
 
 @pytest.mark.parametrize("file", sorted(arena.FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
 def test_each_point_of_an_arena_is_a_scenario(file: Path, tmp_path: Path) -> None:
-    place = arena.read(file, "libutp")
+    client = "tcp-ledbat" if file.stem == "pauses" else "libutp"
+    place = arena.read(file, client)
     points = [point for how in ("random", "tour") for point in search.batch(place, 0, 1, how)]
     for number, point in enumerate(points):
         written = tmp_path / f"{number}.yaml"
-        written.write_text(text(place.scenario(point, "libutp")))
+        written.write_text(text(place.scenario(point, client)))
         assert len(expand(written, "complete")) == 1
 
 
@@ -474,13 +475,13 @@ def test_beside_an_earlier_version_other_comparisons_are_rare(small: Path) -> No
 def test_beside_four_scenarios_of_homes_come_one_of_each_further_arena_and_reno(small: Path) -> None:
     asked = read_properties.load_all(implementations.known()["libutp"], against_version=False)
     place = arena.read(small, "libutp")
-    further = [arena.read(file, "libutp") for file in arena.FURTHER]
+    further = arena.further("libutp")
     runs = Formula(small.parent, asked, lambda *_: 1.0)
     hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, 1, "tour", lambda: 0, further=further)
     hunt.trials = hunt._drawn()
     hunt.trials += hunt._drawn()
-    assert [trial.arena for trial in hunt.trials] == [0, 0, 0, 0, 1, 2] * 2
-    assert len({name(trial.scenario) for trial in hunt.trials if trial.arena}) == 4
+    assert [trial.arena for trial in hunt.trials] == [0, 0, 0, 0, 1, 2, 3, 4] * 2
+    assert len({name(trial.scenario) for trial in hunt.trials if trial.arena}) == 8
     assert [trial.point for trial in hunt.trials if not trial.arena] == [
         *search.batch(place, 0, 1, "tour"),
         *search.batch(place, 4, 1, "tour"),
@@ -524,6 +525,37 @@ def test_marks_are_asked_for_where_a_queue_marks() -> None:
     alone = {"flows": [{"name": "client"}], "delay": {"forward": "5ms", "backward": "1ms"}, "duration": "20s"}
     assert marks.covers(alone | {"bottleneck": {"queue": "codel", "params": {"ecn": True}}})
     assert not marks.covers(alone | {"bottleneck": {"queue": "codel"}})
+
+
+def test_what_pauses_outages_and_fast_paths_are_asked() -> None:
+    """LEDBAT, which grows by a packet in each round trip, need not use a path that it cannot fill in time."""
+
+    def asked(client: str, **changed: Any) -> set[str]:
+        link = {"bottleneck": {"rate": "10mbit", "buffer": "50p"}, "delay": {"forward": "50ms", "backward": "50ms"}}
+        alone = {"flows": [{"name": "client"}], "duration": "50s", "matrix": {"client": [client]}}
+        every = read_properties.load_all(implementations.known()[client])
+        return {prop.name for prop in every if prop.covers({**link, **alone, **changed})}
+
+    usual = asked("tcp-ledbatpp")
+    assert {"slow", "unused"} < usual
+    outage = [{"at": "9s", "on": "path", "loss": {"forward": "100%"}}]
+    assert asked("tcp-ledbatpp", events=outage) == usual | {"after-outage"}
+    pausing = [{"name": "client", "writes": {"bytes": "1MB", "every": "8s"}}]
+    assert asked("tcp-ledbatpp", flows=pausing) == usual | {"after-pause"}
+    far = {"delay": {"forward": "300ms", "backward": "300ms"}, "duration": "20s"}
+    fast = far | {"bottleneck": {"rate": "100mbit", "buffer": "50p"}}
+    assert asked("tcp-ledbatpp", **far) == usual - {"slow"}
+    assert asked("tcp-ledbatpp", **fast) == (usual | {"starts"}) - {"slow"}
+    assert "unused" in asked("tcp-ledbat")
+    assert not {"unused", "starts"} & asked("tcp-ledbat", **fast)
+
+
+def test_only_controls_of_the_kernel_pause() -> None:
+    of_kernel, of_program = (
+        {place.document.file.stem for place in arena.further(client)} for client in ("tcp-reno", "quic-go")
+    )
+    assert of_kernel - of_program == {"pauses"}
+    assert len(of_kernel) == len(arena.FURTHER)
 
 
 def test_a_path_at_fault_is_no_finding(small: Path) -> None:
