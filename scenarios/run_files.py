@@ -3,6 +3,7 @@
 from topologies.endings import DIED as DIED
 from topologies.endings import ENDINGS as ENDINGS
 from topologies.endings import GAVE_UP as GAVE_UP
+from topologies.endings import HUNG as HUNG
 from topologies.endings import INCOMPLETE as INCOMPLETE
 from topologies.endings import REFUSED as REFUSED
 from topologies.packets import PACKET_BYTES as PACKET_BYTES

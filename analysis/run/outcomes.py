@@ -17,13 +17,18 @@ from analysis.run.folder import WHERE, RunFolder, keep
 from analysis.run_json import NS
 from analysis.series import Instants, NotMeasuredError
 from analysis.words import word
-from scenarios.run_files import DIED, ENDINGS, GAVE_UP, INCOMPLETE, REFUSED
+from scenarios.run_files import DIED, ENDINGS, GAVE_UP, HUNG, INCOMPLETE, REFUSED
 
 CORRUPTED: Final = "corrupted"  # an end of another kind, in whose words a receiver says that a byte was wrong
 ENDS: Final = (*ENDINGS, CORRUPTED)
 _VERBS: Final[Mapping[str, str]] = MappingProxyType({CORRUPTED: "got wrong bytes", INCOMPLETE: "was incomplete"})
 _OF_FLOW: Final = re.compile("flow ([^:]+): ")  # begins the sentence of a run that failed by a flow
 _OF_CORRUPTION: Final = "wrong byte"
+_HUNG: Final = " still ran "  # one that hung is killed, and has the exit status of one that died
+_SAID_OF: Final[Mapping[str, str]] = MappingProxyType(
+    {" ended by itself ": GAVE_UP, "receiver got no byte": INCOMPLETE, "but its receiver has ": INCOMPLETE}
+)
+"""Words of the guest that tell a kind of end where no exit status does."""
 _NOT_SUPPORTED: Final = 127  # exit status of an endpoint for a role or a parameter that it does not have
 _TCP, _UTP = "tcp", "utp"
 _SYN_OF_TCP: Final = 2
@@ -93,9 +98,11 @@ def kind_of_failure(why: str, exits: Iterable[int | None]) -> str:
     """
     if _OF_CORRUPTION in why:
         return CORRUPTED
+    if _HUNG in why:
+        return HUNG
     status = next((status for status in exits if status not in (None, 0, -signal.SIGTERM)), 0)
     if not status:
-        return ""
+        return next((kind for words, kind in _SAID_OF.items() if words in why), "")
     return DIED if status < 0 else REFUSED if status == _NOT_SUPPORTED else GAVE_UP
 
 

@@ -110,7 +110,18 @@ def test_failed_runs_are_listed_by_cell_and_seed(results: Path) -> None:
         ("flow it: sender was ended by SIGSEGV", -11, "flow it died: sender was ended by SIGSEGV"),
         ("flow it: sender exited with 127", 127, "flow it refused: sender exited with 127"),
         (f"flow it: {WRONG}", 1, f"flow it got wrong bytes: {WRONG}"),
-        ("flow it: its receiver got no byte", -15, "flow it: its receiver got no byte"),
+        ("flow it: its receiver got no byte", -15, "flow it was incomplete: its receiver got no byte"),
+        (
+            "flow it: is done, but its receiver has 5 of 9 bytes",
+            0,
+            "flow it was incomplete: is done, but its receiver has 5 of 9 bytes",
+        ),
+        ("flow it: sender still ran 1 s after SIGTERM", -9, "flow it hung: sender still ran 1 s after SIGTERM"),
+        (
+            "flow it: sender ended by itself at 0.4 s, before its flow's end",
+            0,
+            "flow it gave up: sender ended by itself at 0.4 s, before its flow's end",
+        ),
         ("the audit failed", 1, "the audit failed"),
     ],
 )
