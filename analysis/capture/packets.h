@@ -47,6 +47,12 @@ enum {
 	TYPE_BACKBONE = 0x88e7, /* IEEE 802.1ah: a number, then a whole frame */
 	TYPE_VN_TAG = 0x8926,
 	TYPE_BRIDGE_TAG = 0x893f,
+	TYPE_HSR = 0x892f, /* IEC 62439-3: path and size, and a number */
+	TYPE_METADATA = 0x8909, /* Cisco's, with a group's tag */
+	TYPE_MACSEC = 0x88e5, /* IEEE 802.1AE */
+	TYPE_TRILL = 0x22f3, /* RFC 6325 */
+	TYPE_SERVICES = 0x894f, /* RFC 8300 */
+	TYPE_WCCP = 0x883e,
 	TYPE_MPLS = 0x8847,
 	TYPE_MPLS_MULTICAST = 0x8848,
 	TYPE_PPPOE = 0x8864,
@@ -79,12 +85,16 @@ enum {
 	PROTOCOL_AUTHENTICATION = 51,
 	PROTOCOL_ETHERNET = 97, /* RFC 3378 */
 	PROTOCOL_MPLS = 137,
+	PORT_L2TP = 1701,
 	PORT_GTP = 2152,
 	PORT_TEREDO = 3544,
+	PORT_LISP = 4341,
 	PORT_VXLAN = 4789,
 	PORT_VXLAN_GPE = 4790,
 	PORT_VXLAN_OF_LINUX = 8472, /* unless another one is set */
+	PORT_CAPWAP = 5247,
 	PORT_GENEVE = 6081,
+	PORT_MPLS = 6635,
 	UDP_HEADER = 8,
 
 	OPTION_END = 0,
@@ -407,6 +417,41 @@ static void llc(const uint8_t *p, const uint8_t *end, struct packet *in)
 		ip(p + 3, end, in);
 }
 
+/* RFC 8300: its length in words of four bytes, and what follows. */
+static void services(const uint8_t *p, const uint8_t *end, struct packet *in)
+{
+	ptrdiff_t header = end - p < 8 ? 0 : 4 * (p[1] & 63);
+
+	if (header < 8 || end - p < header || p[0] >> 6)
+		return;
+	if (p[3] == 1 || p[3] == 2)
+		ip(p + header, end, in);
+	else if (p[3] == 3)
+		ethernet(p + header, end, in);
+	else if (p[3] == 5)
+		mpls(p + header, end, in);
+}
+
+/* RFC 2661, version 2, of which control messages hold no packet. Returns whether it is one. */
+static int l2tp(const uint8_t *p, const uint8_t *end, struct packet *in)
+{
+	ptrdiff_t header = 6;
+
+	if (p[0] & 0x80 || (p[1] & 15) != 2)
+		return 0;
+	header += p[0] & 0x40 ? 2 : 0; /* length */
+	header += p[0] & 0x08 ? 4 : 0; /* numbers */
+	if (p[0] & 0x02) { /* an offset */
+		if (end - p < header + 2)
+			return 0;
+		header += 2 + be16(p + header);
+	}
+	if (end - p < header)
+		return 0;
+	ppp(p + header, end, in);
+	return 1;
+}
+
 /* RFC 2784, 2890, and for version 1 RFC 2637. */
 static void gre(const uint8_t *p, const uint8_t *end, struct packet *in)
 {
@@ -432,6 +477,9 @@ static void gre(const uint8_t *p, const uint8_t *end, struct packet *in)
 		header += p[header + 11] & 1 ? 20 : 12;
 		if (end - p >= (ptrdiff_t)header)
 			ethernet(p + header, end, in);
+	} else if (type == TYPE_WCCP) { /* its later version has a header of four bytes */
+		if (end - p >= (ptrdiff_t)header + 4)
+			ip(p + header + (p[header] >> 4 == 4 ? 0 : 4), end, in);
 	} else {
 		typed(type, p + header, end, in);
 	}
@@ -463,6 +511,21 @@ static int tunnel(uint16_t port, const uint8_t *p, const uint8_t *end, struct pa
 		if (p[0] >> 6 || p[7] || end - p < 8 + 4 * (p[0] & 63))
 			return 0;
 		typed(be16(p + 2), p + 8 + 4 * (p[0] & 63), end, in);
+		return 1;
+	case PORT_L2TP:
+		return l2tp(p, end, in);
+	case PORT_MPLS: /* RFC 7510 */
+		mpls(p, end, in);
+		return 1;
+	case PORT_LISP: /* RFC 9300 */
+		if (!begins_ip(p + 8, end))
+			return 0;
+		ip(p + 8, end, in);
+		return 1;
+	case PORT_CAPWAP: /* RFC 5415: whole frames of Ethernet that are not encrypted */
+		if (p[0] || p[2] & 1 || p[3] & 0x80 || !(p[1] >> 3) || end - p < 4 * (p[1] >> 3))
+			return 0;
+		ethernet(p + 4 * (p[1] >> 3), end, in);
 		return 1;
 	case PORT_TEREDO: /* RFC 4380, without its own headers */
 		if (p[0] >> 4 != 6)
@@ -647,6 +710,27 @@ static void typed(uint16_t type, const uint8_t *p, const uint8_t *end, struct pa
 		case TYPE_BRIDGE_TAG:
 			header = 8;
 			break;
+		case TYPE_HSR:
+			header = 6;
+			break;
+		case TYPE_METADATA:
+			if (end - p < 2 || p[0] != 1 || p[1] != 1)
+				return;
+			header = 8;
+			break;
+		case TYPE_MACSEC: /* what is neither encrypted nor changed */
+			if (end - p < 2 || p[0] & 0x8c)
+				return;
+			header = p[0] & 0x20 ? 16 : 8;
+			break;
+		case TYPE_TRILL:
+			header = end - p < 6 ? 0 : 6 + 4 * (be16(p) >> 6 & 31);
+			if (header && !(p[0] >> 6) && end - p >= header)
+				ethernet(p + header, end, in);
+			return;
+		case TYPE_SERVICES:
+			services(p, end, in);
+			return;
 		case TYPE_BACKBONE:
 			if (end - p >= 4)
 				ethernet(p + 4, end, in);
