@@ -3,10 +3,13 @@
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from analysis.claims.question import Question
 from analysis.documents import Fields
+
+CELL: Final = "{cell}"
+"""In the expressions of curves, the name of the cell that a point is of: for the same cell of another experiment."""
 
 
 def numbers_of(figure: Fields, ask: Question) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def _points(figure: Fields, plot: Fields, ask: Question) -> Iterator[_Point]:
             )
         for name, expression in lines_of(plot).items():
             if place := point_of(figure, name, values):
-                yield _Point(*place, expression, cell)
+                yield _Point(*place, expression.replace(CELL, cell), cell)
 
 
 def lines_of(plot: Fields) -> dict[str, str]:

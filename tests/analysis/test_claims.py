@@ -18,7 +18,9 @@ from analysis.claims.plan import plan
 from analysis.claims.question import Question
 from analysis.claims.reads import runs_named
 from analysis.claims.syntax import is_about_means
+from analysis.documents import Fields
 from analysis.errors import BadExpressionError, BadInputError
+from analysis.figures.numbers import numbers_of
 from analysis.measure import measure
 from analysis.reference.files import read
 from analysis.report import prose
@@ -74,6 +76,20 @@ def ask(runs: Runs, expression: str, **words: str) -> dict[int, float]:
 )
 def test_words(runs: Runs, expression: str, value: float) -> None:
     assert ask(runs, expression, late="12", twice="late - 10")[1] == pytest.approx(value)
+
+
+def test_a_curve_may_show_the_same_cell_of_another_experiment(tmp_path: Path) -> None:
+    for experiment, packets in (("one", 4), ("other", 9)):
+        made = plain()
+        made.experiment, made.cell = experiment, "buffer=40p"
+        made.changes = {"cell_values": {"buffer": "40p"}}
+        made.queue = [(0.0, packets)]
+        write_columns(write(tmp_path, made))
+    lines = {"here": "queue_pkts.at(5)", "there": 'run("other", "{cell}").queue_pkts.at(5)'}
+    plots = [{"axis": "queue [packets]", "measure": lines}]
+    figure = Fields(tmp_path / "one.claims.yaml", {"over": "buffer", "plots": plots})
+    (plot,) = numbers_of(figure, Question(Runs(tmp_path), "one", {}))["plots"]
+    assert {point["line"]: point["by_seed"] for point in plot["points"]} == {"here": {1: 4}, "there": {1: 9}}
 
 
 def test_each_seed_is_asked_for_itself(runs: Runs) -> None:

@@ -1,0 +1,252 @@
+"""What would make the papers' claims fail: `python -m tests.workflows.rivals FOLDER [CLAIM ...]`.
+
+Each claim that holds, or nearly does, by the reference set is measured again where one thing is changed, until it does
+not hold: TCP in LEDBAT's place, another target, another decrease, and so on, in the order of CHANGES, with one seed. A
+claim reads the runs of its own experiment changed, and those of others as they are. What fails with which change goes
+to FOLDER/rivals.json, which a further call adds to, and with --page into the table of docs/results/rivals.md.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.claims.question import Question
+from analysis.errors import BadInputError
+from analysis.files import replace_between, write_text
+from analysis.judge.of_claim import judge
+from analysis.judge.verdict import Verdict
+from analysis.reference.files import read
+from analysis.reference.papers import row
+from analysis.runs import Runs
+from engine.errors import EngineError
+from scenarios.errors import ScenarioError
+from scenarios.implementations import Implementation, resolved_parameters
+from scenarios.resolve import Cell, resolve
+from testbed.claim import REFERENCE, Named, claims, what_it_reads
+from testbed.need import needed
+
+PAGE: Final = Path(__file__).parents[2] / "docs/results/rivals.md"
+START, END = "<!-- rivals: written by python -m tests.workflows.rivals -->", "<!-- end of rivals -->"
+FOUND: Final = "rivals.json"
+NOTHING: Final = "nothing that was tried"
+Settings = dict[str, Any]
+Change = Callable[[Settings, Mapping[str, Implementation]], None]
+"""Changes the settings of a cell, or leaves them where it does not apply."""
+
+
+def _is_ledbat(flow: Mapping[str, Any], known: Mapping[str, Implementation]) -> bool:
+    return bool(known[flow["implementation"]]["family"] == "LEDBAT")
+
+
+def _is_tcp(flow: Mapping[str, Any], known: Mapping[str, Implementation]) -> bool:
+    return known[flow["implementation"]]["family"] in ("Reno", "CUBIC")
+
+
+def _become(flow: dict[str, Any], name: str, known: Mapping[str, Implementation]) -> None:
+    """Give a flow another implementation, with those of its parameters that this one has."""
+    given = resolved_parameters({}, known[name]["parameters"])
+    flow |= {
+        "implementation": name,
+        "params": given | {key: flow["params"][key] for key in given if key in flow["params"]},
+    }
+
+
+def _instead(of: Callable[..., bool], name: str) -> Change:
+    def change(settings: Settings, known: Mapping[str, Implementation]) -> None:
+        for flow in settings["flows"]:
+            if of(flow, known):
+                _become(flow, name, known)
+
+    return change
+
+
+def _with(**params: Any) -> Change:
+    """Set parameters of LEDBAT flows; a number that is called times_... is a factor."""
+
+    def change(settings: Settings, known: Mapping[str, Implementation]) -> None:
+        for flow in settings["flows"]:
+            for name, value in params.items():
+                key = name.removeprefix("times_")
+                if key in flow["params"] and _is_ledbat(flow, known):
+                    flow["params"][key] = round(flow["params"][key] * value) if key != name else value
+
+    return change
+
+
+def _only_first(change: Change) -> Change:
+    """Change the first of several LEDBAT flows alone."""
+
+    def of_first(settings: Settings, known: Mapping[str, Implementation]) -> None:
+        own = [flow for flow in settings["flows"] if _is_ledbat(flow, known)]
+        if len(own) > 1:
+            change({"flows": own[:1]}, known)
+
+    return of_first
+
+
+def _decrease(settings: Settings, known: Mapping[str, Implementation]) -> None:
+    others = {"tcp-ledbat-md": "tcp-ledbat-ld"} | dict.fromkeys(
+        ("tcp-ledbat-ld", "tcp-ledbat-ldmin", "tcp-ledbat-mdvar", "tcp-ledbat-draft00", "tcp-ledbat-aina"),
+        "tcp-ledbat-md",
+    )
+    for flow in settings["flows"]:
+        if flow["implementation"] in others:
+            _become(flow, others[flow["implementation"]], known)
+
+
+def _linear(settings: Settings, known: Mapping[str, Implementation]) -> None:
+    for flow in settings["flows"]:
+        if flow["implementation"] in ("tcp-ledbat-ldmin", "tcp-ledbat-mdvar"):
+            _become(flow, "tcp-ledbat-ld", known)
+
+
+def _other_window(settings: Settings, known: Mapping[str, Implementation]) -> None:
+    """Exchange the receive windows of Windows XP and of Linux, and double those that clients were given."""
+    others = {"tcp-w": "tcp-l-105120", "tcp-w-10220": "tcp-l-105120", "tcp-l-105120": "tcp-w", "tcp-l": "tcp-w"}
+    for flow in settings["flows"]:
+        if flow["implementation"] in others:
+            _become(flow, others[flow["implementation"]], known)
+        elif "receive_buffer_bytes" in flow["params"]:
+            flow["params"]["receive_buffer_bytes"] *= 3
+
+
+def _together(settings: Settings, known: Mapping[str, Implementation]) -> None:
+    for flow in settings["flows"]:
+        flow["start_ns"] = 0
+
+
+CHANGES: Final[dict[str, Change]] = {
+    "NewReno in LEDBAT's place": _instead(_is_ledbat, "tcp-reno"),
+    "another decrease": _decrease,
+    "the linear decrease": _linear,
+    "twice the target": _with(times_target_ns=2),
+    "half the target": _with(times_target_ns=0.5),
+    "four times the target": _with(times_target_ns=4),
+    "twice the target for the first of the flows": _only_first(_with(times_target_ns=2)),
+    "a target of 1 ms": _with(target_ns=1_000_000),
+    "LEDBAT in TCP's place": _instead(_is_tcp, "tcp-ledbat-draft00"),
+    "another receive window": _other_window,
+    "a base history of a minute": _with(base_history=1),
+    "slow start": _with(slow_start="once"),
+    "no slow start": _with(slow_start="never"),
+    "a smallest window of ten packets": _with(min_window_pkts=10),
+    "all flows start together": _together,
+}
+"""What is changed, of the senders and their starts alone; the path stays as it is."""
+
+
+class Trial:
+    """Measures claims beside changes, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.known = claims()
+        self.kept = read(REFERENCE)[1]
+        file = folder / FOUND
+        self.found: dict[str, dict[str, str]] = json.loads(file.read_text()) if file.exists() else {}
+
+    def judged(self) -> Iterator[Named]:
+        """Yield the claims that hold, or nearly do, and that runs decide."""
+        for named in self.known.values():
+            claim = named.claim
+            kept = self.kept.get(named.experiment.id, {}).get("claims", {}).get(claim.id)
+            is_shown = "year" in named.study.paper and not (claim.same_as or claim.data.get("role") or claim.kunit)
+            if is_shown and kept and kept["verdict"] in (Verdict.HOLDS, Verdict.NEARLY):
+                yield named
+
+    def carry_out(self, experiment: str, wanted: Sequence[Named]) -> None:
+        """Look for the first change under which each of an experiment's claims fails."""
+        left = [named for named in wanted if "change" not in self.found.get(named.claim.id, {})]
+        for title, change in CHANGES.items():
+            if left:
+                with tempfile.TemporaryDirectory(dir=self.folder) as runs:
+                    left = [named for named in left if not self._fails(named, title, change, Path(runs))]
+        for named in left:
+            self.found.setdefault(named.claim.id, {})
+        write_text(self.folder / FOUND, json.dumps(self.found, indent=1, sort_keys=True))
+        print(f"{experiment}: {len(wanted) - len(left)} of {len(wanted)} fail", flush=True)
+
+    def _fails(self, named: Named, title: str, change: Change, runs: Path) -> bool:
+        if not self._carry_out(named, change, runs):
+            return False
+        claim, experiment = named.claim, named.experiment
+        ask = Question(Runs(runs), experiment.runs_of, experiment.words)
+        try:
+            values = ask.numbers(claim.measure, claim.cell)[0] if claim.measure else {}
+            held = ask.truths(claim.holds, claim.cell)[0] if claim.holds else {}
+        except BadInputError:
+            return False  # such as a word that TCP does not have
+        judgement = judge(claim, experiment.words, values, held)
+        if judgement is None or judgement.verdict != Verdict.FAILS:
+            return False
+        self.found[claim.id] = {"change": title} | ({"measured": f"{values[1]:.3g}"} if values else {})
+        return True
+
+    def _carry_out(self, named: Named, change: Change, runs: Path) -> bool:
+        """Carry out what a claim reads; tell whether the change applies to any of it."""
+        applies = False
+        todo: list[dict[str, Any]] = []
+        for one in what_it_reads(named, self.known, 1):
+            cell = one.cell
+            if cell.experiment == named.experiment.runs_of:
+                cell = changed(cell, change)
+                applies |= cell != one.cell
+            todo.append(resolve(cell, 1))
+        if applies:
+            try:
+                for run in todo:
+                    needed(run, runs)
+            except (EngineError, ScenarioError) as error:
+                print(f"{named.claim.id}: {error}", flush=True)
+                return False
+        return applies
+
+
+def changed(cell: Cell, change: Change) -> Cell:
+    """Return a cell in which something is changed, or the same where that does not apply."""
+    settings = deepcopy(cell.settings)
+    change(settings, cell.known)
+    return cell if settings == cell.settings else replace(cell, settings=settings)
+
+
+def table(found: Mapping[str, Mapping[str, str]], wanted: Iterable[Named]) -> Iterator[str]:
+    """Yield the rows of the page."""
+    yield "| claim | statement | it fails with | measured then |"
+    yield "|---|---|---|---|"
+    for named in wanted:
+        entry = found.get(named.claim.id, {})
+        title = named.claim.data["title"].strip()
+        yield row(f"`{named.claim.id}`", title, entry.get("change", NOTHING), entry.get("measured", ""))
+
+
+def main() -> None:
+    """Carry out what is called for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where runs lie while they are measured, and what was found")
+    parser.add_argument("claims", nargs="*", help="experiments or claims; default: all of the papers")
+    parser.add_argument(
+        "--page", action="store_true", help="write the table of the page from what was found, and run nothing"
+    )
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    trial = Trial(options.folder)
+    if options.page:
+        replace_between(
+            PAGE, START, END, "\n" + "".join(f"{line}\n" for line in table(trial.found, trial.judged())) + "\n"
+        )
+        return
+    by_experiment: dict[str, list[Named]] = {}
+    for named in trial.judged():
+        if not options.claims or {named.claim.id, named.experiment.id} & set(options.claims):
+            by_experiment.setdefault(named.experiment.id, []).append(named)
+    for experiment, wanted in by_experiment.items():
+        trial.carry_out(experiment, wanted)
+
+
+if __name__ == "__main__":
+    main()
