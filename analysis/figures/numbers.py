@@ -86,7 +86,9 @@ def point_of(figure: Fields, name: str, values: Mapping[str, Any]) -> tuple[str,
     if over not in values or any(values.get(other) != value for other, value in wanted.items()):
         return None
     rest = ",".join(f"{other}={value}" for other, value in values.items() if other != over and other not in wanted)
-    return ", ".join(part for part in (name, labels.get(rest, rest)) if part), _number(values[over], figure)
+    label = labels.get(rest, rest)
+    line = f"{label} {name}" if label.endswith(":") else ", ".join(part for part in (name, label) if part)
+    return line, _number(values[over], figure)
 
 
 def _number(value: object, figure: Fields) -> float:

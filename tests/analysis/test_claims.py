@@ -87,9 +87,12 @@ def test_a_curve_may_show_the_same_cell_of_another_experiment(tmp_path: Path) ->
         write_columns(write(tmp_path, made))
     lines = {"here": "queue_pkts.at(5)", "there": 'run("other", "{cell}").queue_pkts.at(5)'}
     plots = [{"axis": "queue [packets]", "measure": lines}]
-    figure = Fields(tmp_path / "one.claims.yaml", {"over": "buffer", "plots": plots})
-    (plot,) = numbers_of(figure, Question(Runs(tmp_path), "one", {}))["plots"]
-    assert {point["line"]: point["by_seed"] for point in plot["points"]} == {"here": {1: 4}, "there": {1: 9}}
+    for labels, names in (({}, ("here", "there")), ({"": "queue:"}, ("queue: here", "queue: there"))):
+        figure = Fields(tmp_path / "one.claims.yaml", {"over": "buffer", "plots": plots, "labels": labels})
+        (plot,) = numbers_of(figure, Question(Runs(tmp_path), "one", {}))["plots"]
+        assert {point["line"]: point["by_seed"] for point in plot["points"]} == dict(
+            zip(names, ({1: 4}, {1: 9}), strict=True)
+        )
 
 
 def test_each_seed_is_asked_for_itself(runs: Runs) -> None:
