@@ -1,13 +1,18 @@
 """What would make the papers' claims fail: `python -m tests.workflows.rivals FOLDER [CLAIM ...]`.
 
 Each claim that holds, or nearly does, by the reference set is measured again where one thing is changed, until it does
-not hold: TCP in LEDBAT's place, another target, another decrease, and so on, in the order of CHANGES, with one seed. A
-claim reads the runs of its own experiment changed, and those of others as they are. What fails with which change goes
-to FOLDER/rivals.json, which a further call adds to, and with --page into the table of docs/results/rivals.md.
+not hold: TCP in LEDBAT's place, another target, another decrease, and so on, in the order of CHANGES, with the first
+seed that alone is in favour of it. A claim reads the runs of its own experiment changed, and those of others as they
+are. What fails with which change goes to FOLDER/rivals.json, which a further call adds to, and with --page into the
+table of docs/results/rivals.md.
+
+With --convention it tells instead which claims of a study get another verdict in their first seed where all its runs
+follow one convention about what its paper leaves open: each of CONVENTIONS, into FOLDER/conventions.json.
 """
 
 import argparse
 import json
+import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -34,6 +39,7 @@ PAGE: Final = Path(__file__).parents[2] / "docs/results/rivals.md"
 START, END = "<!-- rivals: written by python -m tests.workflows.rivals -->", "<!-- end of rivals -->"
 FOUND: Final = "rivals.json"
 NOTHING: Final = "nothing that was tried"
+OTHERWISE: Final = "conventions.json"
 Settings = dict[str, Any]
 Change = Callable[[Settings, Mapping[str, Implementation]], None]
 """Changes the settings of a cell, or leaves them where it does not apply."""
@@ -140,6 +146,23 @@ CHANGES: Final[dict[str, Change]] = {
 """What is changed, of the senders and their starts alone; the path stays as it is."""
 
 
+def _less_buffer(settings: Settings, known: Mapping[str, Implementation]) -> None:
+    """Let B - 1 packets wait, as ns-2 does, wherever the paper's B may."""
+    link = settings["bottleneck"]
+    if link.get("buffer_pkts") in (10, 40, 50, 100):
+        link["buffer_pkts"] -= 1
+
+
+CONVENTIONS: Final[dict[str, dict[str, Change]]] = {
+    "icccn": {"B - 1 packets may wait everywhere": _less_buffer},
+    "eunice": {
+        "a smallest window of one packet everywhere": _with(min_window_pkts=1),
+        "a smallest window of two packets everywhere": _with(min_window_pkts=2),
+    },
+}
+"""By study, what its paper leaves open and the scenarios do not settle in one way for all experiments."""
+
+
 class Trial:
     """Measures claims beside changes, in a folder."""
 
@@ -147,16 +170,20 @@ class Trial:
         self.folder = folder
         self.known = claims()
         self.kept = read(REFERENCE)[1]
-        file = folder / FOUND
-        self.found: dict[str, dict[str, str]] = json.loads(file.read_text()) if file.exists() else {}
+        self.found = _read(folder / FOUND)
 
-    def judged(self) -> Iterator[Named]:
-        """Yield the claims that hold, or nearly do, and that runs decide."""
+    def of_papers(self) -> Iterator[Named]:
+        """Yield the claims of papers that runs decide."""
         for named in self.known.values():
             claim = named.claim
-            kept = self.kept.get(named.experiment.id, {}).get("claims", {}).get(claim.id)
-            is_shown = "year" in named.study.paper and not (claim.same_as or claim.data.get("role") or claim.kunit)
-            if is_shown and kept and kept["verdict"] in (Verdict.HOLDS, Verdict.NEARLY):
+            is_decided = not (claim.same_as or claim.data.get("role") or claim.kunit or claim.not_testable)
+            if "year" in named.study.paper and is_decided and self._entry(named):
+                yield named
+
+    def judged(self) -> Iterator[Named]:
+        """Yield those that hold, or nearly do."""
+        for named in self.of_papers():
+            if self._entry(named)["verdict"] in (Verdict.HOLDS, Verdict.NEARLY):
                 yield named
 
     def carry_out(self, experiment: str, wanted: Sequence[Named]) -> None:
@@ -168,35 +195,71 @@ class Trial:
                     left = [named for named in left if not self._fails(named, title, change, Path(runs))]
         for named in left:
             self.found.setdefault(named.claim.id, {})
-        write_text(self.folder / FOUND, json.dumps(self.found, indent=1, sort_keys=True))
+        _write(self.folder / FOUND, self.found)
         print(f"{experiment}: {len(wanted) - len(left)} of {len(wanted)} fail", flush=True)
 
+    def follow(self, experiment: str, wanted: Sequence[Named]) -> None:
+        """Judge an experiment's claims where all runs of its study follow a convention, beside what they are."""
+        told = _read(self.folder / OTHERWISE)
+        for title, change in CONVENTIONS[wanted[0].study.name].items():
+            with tempfile.TemporaryDirectory(dir=self.folder) as runs:
+                for named in wanted:
+                    seed = self._seed(named)
+                    if not self._carry_out(named, change, Path(runs), seed, own=False):
+                        continue
+                    there, then = self._measured(named, Path(runs), seed), self._recorded(named, seed)
+                    if there and then:
+                        told.setdefault(title, {})[named.claim.id] = [*then, *there]
+        _write(self.folder / OTHERWISE, told)
+        print(f"{experiment}: {len(wanted)} claims", flush=True)
+
+    def _entry(self, named: Named) -> dict[str, Any]:
+        """Return what the reference set has of a claim."""
+        of_claims: dict[str, Any] = self.kept.get(named.experiment.id, {}).get("claims", {})
+        return dict(of_claims.get(named.claim.id, {}))
+
     def _fails(self, named: Named, title: str, change: Change, runs: Path) -> bool:
-        if not self._carry_out(named, change, runs):
+        seed = self._seed(named)
+        measured = self._measured(named, runs, seed) if self._carry_out(named, change, runs, seed) else None
+        if measured is None or measured[0] != Verdict.FAILS:
             return False
+        self.found[named.claim.id] = {"change": title, "measured": measured[1]}
+        return True
+
+    def _measured(self, named: Named, runs: Path, seed: int) -> tuple[Verdict, str] | None:
+        """Judge a claim by one seed of some runs, and give its number; None where these cannot tell."""
         claim, experiment = named.claim, named.experiment
         ask = Question(Runs(runs), experiment.runs_of, experiment.words)
         try:
             values = ask.numbers(claim.measure, claim.cell)[0] if claim.measure else {}
             held = ask.truths(claim.holds, claim.cell)[0] if claim.holds else {}
         except BadInputError:
-            return False  # such as a word that TCP does not have
-        judgement = judge(claim, experiment.words, values, held)
-        if judgement is None or judgement.verdict != Verdict.FAILS:
-            return False
-        self.found[claim.id] = {"change": title} | ({"measured": f"{values[1]:.3g}"} if values else {})
-        return True
+            return None  # such as a word that TCP does not have
+        return _alone(named, values, held, seed)
 
-    def _carry_out(self, named: Named, change: Change, runs: Path) -> bool:
-        """Carry out what a claim reads; tell whether the change applies to any of it."""
+    def _recorded(self, named: Named, seed: int) -> tuple[Verdict, str] | None:
+        """Judge a claim by one seed of the reference set."""
+        kept = self._entry(named)
+        by_seed = {int(one): math.inf if value == "never" else value for one, value in (kept["by_seed"] or {}).items()}
+        return _alone(named, by_seed, {int(one): value for one, value in (kept["held"] or {}).items()}, seed)
+
+    def _seed(self, named: Named) -> int:
+        """Return the first seed that alone is in favour of a claim, so that what fails is due to a change."""
+        kept = self._entry(named)
+        seeds = sorted(map(int, {*(kept["by_seed"] or {}), *(kept["held"] or {})}))
+        alone = ((seed, self._recorded(named, seed)) for seed in seeds)
+        return next((seed for seed, judged in alone if judged and judged[0] != Verdict.FAILS), 1)
+
+    def _carry_out(self, named: Named, change: Change, runs: Path, seed: int, *, own: bool = True) -> bool:
+        """Carry out what a claim reads, with its own experiment's runs changed, or all; tell whether any is."""
         applies = False
         todo: list[dict[str, Any]] = []
         for one in what_it_reads(named, self.known, 1):
             cell = one.cell
-            if cell.experiment == named.experiment.runs_of:
+            if cell.experiment == named.experiment.runs_of or not own:
                 cell = changed(cell, change)
                 applies |= cell != one.cell
-            todo.append(resolve(cell, 1))
+            todo.append(resolve(cell, seed))
         if applies:
             try:
                 for run in todo:
@@ -205,6 +268,23 @@ class Trial:
                 print(f"{named.claim.id}: {error}", flush=True)
                 return False
         return applies
+
+
+def _alone(
+    named: Named, values: Mapping[int, float], held: Mapping[int, bool], seed: int
+) -> tuple[Verdict, str] | None:
+    """Judge a claim by one seed; give its number, too."""
+    of_seed = {seed: values[seed]} if seed in values else {}
+    judgement = judge(named.claim, named.experiment.words, of_seed, {seed: held[seed]} if seed in held else {})
+    return (judgement.verdict, f"{of_seed[seed]:.4g}" if of_seed else "") if judgement else None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    return dict(json.loads(file.read_text())) if file.exists() else {}
+
+
+def _write(file: Path, data: Mapping[str, Any]) -> None:
+    write_text(file, json.dumps(data, indent=1, sort_keys=True))
 
 
 def changed(cell: Cell, change: Change) -> Cell:
@@ -229,23 +309,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where runs lie while they are measured, and what was found")
     parser.add_argument("claims", nargs="*", help="experiments or claims; default: all of the papers")
-    parser.add_argument(
-        "--page", action="store_true", help="write the table of the page from what was found, and run nothing"
-    )
+    parser.add_argument("--convention", action="store_true", help="follow the conventions of CONVENTIONS")
+    parser.add_argument("--page", action="store_true", help="run nothing, and write the table of the page")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     trial = Trial(options.folder)
     if options.page:
-        replace_between(
-            PAGE, START, END, "\n" + "".join(f"{line}\n" for line in table(trial.found, trial.judged())) + "\n"
-        )
+        rows = "".join(f"{line}\n" for line in table(trial.found, trial.judged()))
+        replace_between(PAGE, START, END, f"\n{rows}\n")
         return
     by_experiment: dict[str, list[Named]] = {}
-    for named in trial.judged():
+    for named in trial.of_papers() if options.convention else trial.judged():
         if not options.claims or {named.claim.id, named.experiment.id} & set(options.claims):
             by_experiment.setdefault(named.experiment.id, []).append(named)
     for experiment, wanted in by_experiment.items():
-        trial.carry_out(experiment, wanted)
+        if not options.convention:
+            trial.carry_out(experiment, wanted)
+        elif wanted[0].study.name in CONVENTIONS:
+            trial.follow(experiment, wanted)
 
 
 if __name__ == "__main__":
