@@ -5,7 +5,7 @@ BIN := .venv/bin
 # or else each of thousands of processes compiles the modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help host env images what-boots release quick reproduce everything test test-reach trial trial-ns2 trial-crosscheck trial-realtime trial-fuzz trial-long-runs trial-mutants trial-identity trial-recorded trial-modes lint bench lock clean
+.PHONY: help host env images what-boots release quick reproduce everything test test-reach trial trial-ns2 trial-crosscheck trial-realtime trial-fuzz trial-long-runs trial-mutants trial-identity trial-recorded trial-modes trial-rivals lint bench lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -110,6 +110,11 @@ trial-recorded: images
 trial-modes: images
 	$(BIN)/python -m images --all
 	$(BIN)/python -m tests.trust.modes
+
+trial-rivals: host images
+	$(BIN)/python -m images libutp
+	$(BIN)/python -m tests.workflows.rivals results/rivals
+	$(BIN)/python -m tests.workflows.rivals results/rivals --convention
 
 lock:  ## renew requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --extra pipeline --extra dev --generate-hashes --no-header \
