@@ -28,6 +28,7 @@ from analysis.judge.verdict import Verdict
 from analysis.reference.files import read
 from analysis.reference.papers import row
 from analysis.runs import Runs
+from common.counts import plural
 from engine.errors import EngineError
 from scenarios.errors import ScenarioError
 from scenarios.implementations import Implementation, resolved_parameters
@@ -37,6 +38,7 @@ from testbed.need import needed
 
 PAGE: Final = Path(__file__).parents[2] / "docs/results/rivals.md"
 START, END = "<!-- rivals: written by python -m tests.workflows.rivals -->", "<!-- end of rivals -->"
+BEGIN, CLOSE = "<!-- conventions: written by python -m tests.workflows.rivals -->", "<!-- end of conventions -->"
 FOUND: Final = "rivals.json"
 NOTHING: Final = "nothing that was tried"
 OTHERWISE: Final = "conventions.json"
@@ -276,7 +278,11 @@ def _alone(
     """Judge a claim by one seed; give its number, too."""
     of_seed = {seed: values[seed]} if seed in values else {}
     judgement = judge(named.claim, named.experiment.words, of_seed, {seed: held[seed]} if seed in held else {})
-    return (judgement.verdict, f"{of_seed[seed]:.4g}" if of_seed else "") if judgement else None
+    return (judgement.verdict, _number(of_seed.get(seed))) if judgement else None
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else "never" if math.isinf(value) else f"{value:.4g}"
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -295,13 +301,26 @@ def changed(cell: Cell, change: Change) -> Cell:
 
 
 def table(found: Mapping[str, Mapping[str, str]], wanted: Iterable[Named]) -> Iterator[str]:
-    """Yield the rows of the page."""
+    """Yield the rows of the page, for claims for which something was tried."""
     yield "| claim | statement | it fails with | measured then |"
     yield "|---|---|---|---|"
     for named in wanted:
-        entry = found.get(named.claim.id, {})
-        title = named.claim.data["title"].strip()
-        yield row(f"`{named.claim.id}`", title, entry.get("change", NOTHING), entry.get("measured", ""))
+        if named.claim.id in found:
+            entry, title = found[named.claim.id], named.claim.data["title"].strip()
+            yield row(f"`{named.claim.id}`", title, entry.get("change", NOTHING), entry.get("measured", ""))
+
+
+def conventions(told: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:
+    """Yield how many claims each convention changes something for, and a row for each that gets another verdict."""
+    for title, of_claims in told.items():
+        unlike = {claim: entry for claim, entry in of_claims.items() if entry[0] != entry[2]}
+        all_of_them = plural(len(of_claims), "claim")
+        count = f"{len(of_claims) - len(unlike)} of {all_of_them} whose runs it changes keep their verdict"
+        yield f"\n**{title[:1].upper()}{title[1:]}**: {count}{'.' if not unlike else '; the others:'}"
+        if unlike:
+            yield "\n| claim | as it is | by the convention |\n|---|---|---|"
+            for claim, (verdict, number, other, then) in unlike.items():
+                yield row(f"`{claim}`", *(": ".join(filter(None, one)) for one in ((verdict, number), (other, then))))
 
 
 def main() -> None:
@@ -310,13 +329,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where runs lie while they are measured, and what was found")
     parser.add_argument("claims", nargs="*", help="experiments or claims; default: all of the papers")
     parser.add_argument("--convention", action="store_true", help="follow the conventions of CONVENTIONS")
-    parser.add_argument("--page", action="store_true", help="run nothing, and write the table of the page")
+    parser.add_argument("--page", action="store_true", help="run nothing, and write the tables of the page")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     trial = Trial(options.folder)
     if options.page:
         rows = "".join(f"{line}\n" for line in table(trial.found, trial.judged()))
         replace_between(PAGE, START, END, f"\n{rows}\n")
+        rows = "".join(f"{line}\n" for line in conventions(_read(options.folder / OTHERWISE)))
+        replace_between(PAGE, BEGIN, CLOSE, f"{rows}\n")
         return
     by_experiment: dict[str, list[Named]] = {}
     for named in trial.of_papers() if options.convention else trial.judged():
