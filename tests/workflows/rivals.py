@@ -33,7 +33,8 @@ from engine.errors import EngineError
 from scenarios.errors import ScenarioError
 from scenarios.implementations import Implementation, resolved_parameters
 from scenarios.resolve import Cell, resolve
-from testbed.claim import REFERENCE, Named, claims, what_it_reads
+from testbed.claim import Named, claims, what_it_reads
+from testbed.folders import REFERENCE
 from testbed.need import needed
 
 PAGE: Final = Path(__file__).parents[2] / "docs/results/rivals.md"
