@@ -256,16 +256,16 @@ class Trial:
     def _carry_out(self, named: Named, change: Change, runs: Path, seed: int, *, own: bool = True) -> bool:
         """Carry out what a claim reads, with its own experiment's runs changed, or all; tell whether any is."""
         applies = False
-        todo: list[dict[str, Any]] = []
+        due: list[dict[str, Any]] = []
         for one in what_it_reads(named, self.known, 1):
             cell = one.cell
             if cell.experiment == named.experiment.runs_of or not own:
                 cell = changed(cell, change)
                 applies |= cell != one.cell
-            todo.append(resolve(cell, seed))
+            due.append(resolve(cell, seed))
         if applies:
             try:
-                for run in todo:
+                for run in due:
                     needed(run, runs)
             except (EngineError, ScenarioError) as error:
                 print(f"{named.claim.id}: {error}", flush=True)
