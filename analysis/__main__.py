@@ -97,10 +97,12 @@ def _columns(options: argparse.Namespace) -> None:
 
 def _make_columns(runs: Sequence[Path]) -> None:
     from analysis.capture.columns import write_columns
+    from analysis.runs import failure_of
 
     for run in runs:
-        if not run.exists() and run.with_name(f"{FAILED}{run.name}").exists():
-            continue  # its summary says why
+        if not run.exists() and (failed := run.with_name(f"{FAILED}{run.name}")).exists():
+            print(f"analysis: {run}: no tables, since the run failed: {failure_of(failed).why}", file=sys.stderr)
+            continue
         for warning in write_columns(run):
             print(f"analysis: {warning}", file=sys.stderr)
 

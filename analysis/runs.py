@@ -46,7 +46,7 @@ class Runs:
 
     def failed(self, experiment: str) -> list[Failure]:
         """List the runs of an experiment that failed, by cell and seed. An interrupted run leaves nothing."""
-        failures = [_failure(folder) for folder in self._folder.glob(f"*/{experiment}/*/{_FAILED}*")]
+        failures = [failure_of(folder) for folder in self._folder.glob(f"*/{experiment}/*/{_FAILED}*")]
         return sorted(failures, key=lambda failure: (failure.cell, failure.seed))
 
     def elsewhere(self, experiment: str) -> str:
@@ -68,7 +68,8 @@ class Runs:
         raise NotMeasuredError(f"there is no run of {experiment}, cell {cell}, seed {seed}")
 
 
-def _failure(folder: Path) -> Failure:
+def failure_of(folder: Path) -> Failure:
+    """Return what the folder of a failed run says."""
     cell, seed = folder.parent.name, int(folder.name.removeprefix(_FAILED))
     if not (folder / _SUMMARY).exists():
         return Failure(cell, seed, "it left no reason")

@@ -90,6 +90,13 @@ def test_an_experiment_whose_runs_all_failed_is_refused_with_the_reasons(
     assert f"cell {cell.name}, seed 3 failed: {WHY}" in capsys.readouterr().err
 
 
+def test_columns_of_a_failed_run_say_why_there_are_none(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [cell] = (results / "runs").glob("*/*/*")
+    assert main(["columns", str(cell / "seed-3")]) == 0
+    said = f"analysis: {cell}/seed-3: no tables, since the run failed: {WHY}\n"
+    assert capsys.readouterr().err == said
+
+
 def test_failed_runs_are_listed_by_cell_and_seed(results: Path) -> None:
     [experiment] = (results / "runs").glob("*/*")
     [cell] = experiment.iterdir()
