@@ -46,16 +46,25 @@ OF_RUN: Final = (
 )
 
 OF_RESULTS: Final = (
-    File("runs/STUDY/EXPERIMENT/CELL/seed-N/", "a run folder; `failed-seed-N/` of a run that failed"),
+    File("runs/STUDY/EXPERIMENT/CELL/seed-N/", "a run folder"),
+    File("runs/STUDY/EXPERIMENT/CELL/failed-seed-N/", "the same of a run that failed, as far as it came"),
+    File("unused-runs/", "runs that no scenario plans any more; they come back when one does"),
     File("runs/STUDY/EXPERIMENT/job-N.done", "the note that a job of the pipeline has ended"),
     File("experiments/EXPERIMENT/metrics.csv", "the number of each claim in each seed; see below"),
     File("experiments/EXPERIMENT/verdicts.json", "the claims with their verdicts; see below"),
     File("experiments/EXPERIMENT/figure.svg", "the figure; `figure-narrow.svg` for phones, `figure.html` interactive"),
     File("experiments/EXPERIMENT/figure.txt", "its caption"),
+    File("experiments/EXPERIMENT/viewer.js", "what `figure.html` draws with"),
+    File("experiments/EXPERIMENT/.due", "how old the runs are that it is measured from"),
+    File("experiments/.measured-for-NAME", "the note that what the target NAME needs is measured"),
     File("tables/NAME.parquet", "the tables over all runs; see below"),
     File("tables/datapackage.json", "their description as a Data Package (datapackage.org)"),
+    File("tables/.rows/EXPERIMENT/rows.json", "the rows of an experiment, kept until it changes"),
+    File("tables/.made-for-NAME", "the note that the target NAME has its tables"),
     File("kunit.json", "the outcome of each of the module's own tests"),
-    File("report/index.html", "the report"),
+    File("report/", "the report, which begins with `index.html`, and its figures"),
+    File("sources/", "notes of the code, images and runs that all this was made with, by which it is made again"),
+    File(".testbed.lock", "what keeps a second pipeline waiting"),
     File("logs/", "what the pipeline's jobs printed"),
 )
 

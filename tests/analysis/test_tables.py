@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from fnmatch import fnmatchcase
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from analysis.run import Run
 from analysis.tables import files, of_run, page
 from analysis.tables.schema import Table
+from tests.analysis.listed import unlisted
 from tests.trial import carried_out
 
 PAGE = Path(__file__).parents[2] / "docs/reference/tables.md"
@@ -72,10 +72,8 @@ def test_addresses_flows_and_taps_are_texts_and_times_count_from_zero(folder: Pa
 
 
 def test_every_file_of_a_run_is_on_the_page(folder: Path) -> None:
-    patterns = [re.sub(r"[A-Z]{3,}(?=[./]|$)", "*", file.path) for file in files.OF_RUN] + ["SHA256SUMS"]
-    there = [file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()]
-    assert len(there) > 10
-    assert [name for name in there if not any(fnmatchcase(name, pattern) for pattern in patterns)] == []
+    assert len(unlisted(folder, [])) > 10
+    assert unlisted(folder, files.OF_RUN) == []
 
 
 @pytest.mark.parametrize("name", [files.RUN_JSON, files.SUMMARY])

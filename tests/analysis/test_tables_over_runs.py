@@ -9,10 +9,12 @@ import polars as pl
 import pytest
 
 from analysis.__main__ import main
+from analysis.tables.files import OF_RESULTS
 from analysis.tables.of_results import OVER_RUNS, RUNS
 from analysis.tables.over_runs import write_tables
 from common import sums
 from scenarios.run_files import OF_RUN
+from tests.analysis.listed import unlisted
 from tests.analysis.synthetic import vouch
 from tests.analysis.test_failed_runs import WHY, measured, results
 
@@ -41,6 +43,11 @@ def made(results: Path) -> Path:
     measured(results, experiment.name)
     assert main(["tables", "--results", str(results)]) == 0
     return results
+
+
+def test_every_file_of_results_is_on_the_page(made: Path) -> None:
+    claims = [name for name in unlisted(made, OF_RESULTS) if name.startswith("made/")]  # the test's own
+    assert unlisted(made, OF_RESULTS) == claims
 
 
 def test_every_run_has_a_row_and_one_that_failed_says_why(made: Path) -> None:

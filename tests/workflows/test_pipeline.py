@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from analysis.tables.files import OF_RESULTS
 from images import index
+from tests.analysis.listed import unlisted
 from tests.workflows.conftest import claims, scenario
 
 ROOT = Path(__file__).parents[2]
@@ -161,14 +163,17 @@ def test_everything_is_made_once_and_the_summary_printed(small: Any) -> None:
         "runs/toy/toy-two/case=b/seed-2/columns/packets.parquet",
     ):
         assert (small.folder / "results" / file).exists(), file
+    assert unlisted(small.folder / "results", OF_RESULTS) == []
 
     assert "Nothing to be done" in small()
     assert small.calls() == []
 
-    # Another scenario text: this experiment again, the other not. A seed that is no longer planned goes away.
+    # Another scenario text: this experiment again, the other not. A seed that is no longer planned lies aside.
     file = small.folder / "workflows/studies/toy/one.yaml"
     file.write_text(file.read_text().replace("complete: 3", "complete: 2"))
-    assert "removing results/runs/toy/toy-one/single/seed-3" in small()
+    assert "1 run that no scenario plans now lie in results/unused-runs" in small()
+    assert (small.folder / "results/unused-runs/toy/toy-one/single/seed-3/run.json").exists()
+    assert unlisted(small.folder / "results", OF_RESULTS) == []
     assert small.calls("testbed run") == ["testbed run single [1, 2] complete"]
     assert "toy-one/single/seed-3" not in small.done_seeds()
 
