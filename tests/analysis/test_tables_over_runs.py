@@ -46,6 +46,10 @@ def made(results: Path) -> Path:
 
 
 def test_every_file_of_results_is_on_the_page(made: Path) -> None:
+    [experiment] = (made / "experiments").glob("*/")
+    assert main(["figure", experiment.name, "--runs", str(made / "runs"), "--out", str(made / "experiments")]) == 0
+    assert main(["report", "--results", str(made), "--out", str(made / "report")]) == 0
+    assert (experiment / "figure.html").exists()
     claims = [name for name in unlisted(made, OF_RESULTS) if name.startswith("made/")]  # the test's own
     assert unlisted(made, OF_RESULTS) == claims
 
