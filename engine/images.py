@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -141,6 +142,10 @@ def _listed(name: str, command: str) -> dict[str, Any]:
         return listed
     except FileNotFoundError:
         what = _WHAT.get(name, name)
+        if os.environ.get(_IN_ITS_CONTAINER) and name in index.KINDS:
+            more = {index.BOOT: "", index.LAB: "IMAGES=--lab ", index.DEBUG: "IMAGES=--debug "}[name]
+            command = f"{more}docker-compose build reproduce` on the container's host"
+            raise EngineError(f"{what} is not in this image: `{command} puts it there") from None
         raise EngineError(
             f"{what} has not been built from the sources as they are now: `{command}` does that"
         ) from None
@@ -148,6 +153,8 @@ def _listed(name: str, command: str) -> dict[str, Any]:
         raise _not_written(name, command, error) from None
 
 
+_IN_ITS_CONTAINER = "TESTBED_IN_ITS_CONTAINER"
+"""Set in the project's own container image, in which nothing is built."""
 _WHAT = dict.fromkeys(index.KINDS, "what boots") | {index.STOCK: "what the qemu backend boots"}
 
 

@@ -211,6 +211,13 @@ def test_a_program_that_was_never_built_is_asked_for(toy: Toy, tmp_path: Path) -
     assert main(["check", "none"]) == 2
 
 
+def test_in_a_container_what_boots_is_asked_of_its_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESTBED_IN_ITS_CONTAINER", "1")
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    with pytest.raises(EngineError, match=r"`IMAGES=--lab docker-compose build reproduce` on the container's host"):
+        built.load.__wrapped__("lab")
+
+
 def test_only_what_a_run_uses_is_shown_to_its_guest(toy: Toy) -> None:
     from engine import sandbox
 
