@@ -8,7 +8,8 @@ found goes to FOLDER/found.jsonl, and the table of it to the terminal.
 
 With --classes it hunts those of classes.yaml, and with --sound implementations that nobody planted anything in, as
 `testbed hunt NAME` does: with no sound version beside them, in all arenas, against CUBIC. Of those it tells whether the
-hunt finds them, of these how many give a false alarm.
+hunt finds them, of these how many give a false alarm. With --arena it asks in the first scenarios of one arena only, of
+each scenario what it breaks, and searches nothing.
 """
 
 import argparse
@@ -271,6 +272,25 @@ def alone(client: str, seed: int, most: int, folder: Path, everyone: set[str]) -
     return Found(name, ALONE, seed, number, broken, len(hunt.trials), len(runs.requested), cpu_s)
 
 
+def in_arena(client: str, name: str, most: int, folder: Path, everyone: set[str]) -> Iterator[str]:
+    """Yield for each of an arena's first scenarios what an implementation breaks there, as a hunt's first seed asks.
+
+    Properties that hunts compare in turn are not asked.
+    """
+    place = arena.read(arena.FOLDER / f"{name}.yaml", client)
+    asked = read_properties.load_all(implementations.known()[client], against_version=False)
+    runs = measure.MeasuredRuns(folder, expressions(asked), measure.made_of(everyone | place.implementations))
+    for number in range(most):
+        scenario = place.scenario(search.single(place, number, 1), client)
+        due = [prop for prop in asked if prop.covers(scenario) and (not prop.comparison or prop.is_always_compared)]
+        questions = {
+            prop.name: HuntQuestion(prop, client, STANDARD if client != STANDARD else SECOND, runs) for prop in due
+        }
+        broken = [each for each, question in questions.items() if question.breaking([scenario])[0]]
+        does = f"breaks {', '.join(broken)}" if broken else f"keeps all {len(due)}"
+        yield f"{client}, {name} {number + 1}: {does}"
+
+
 def _is_new(hunt: Hunt, prop: Property, trial: Trial) -> bool:
     """Whether the implementation without the fault keeps the property. Some properties have asked already."""
     if prop.of_path or prop.of_version:
@@ -376,6 +396,8 @@ def main() -> int:
     parser.add_argument("--scenarios", type=int, default=64, help="tried in each search; default: %(default)s")
     parser.add_argument("--classes", action="store_true", help="hunt those of classes.yaml, by default options")
     parser.add_argument("--sound", action="append", default=[], metavar="NAME", help="hunt this implementation so, too")
+    further = [file.stem for file in arena.FURTHER]
+    parser.add_argument("--arena", choices=further, help="ask those of --classes and --sound in this arena only")
     options = parser.parse_args()
     by_default = options.classes or options.sound
     everyone = faults((CLASSES,) if by_default else (FAULTS, BLIND))
@@ -389,12 +411,17 @@ def main() -> int:
             *(str(folder) if word == str(options.folder) else word for word in sys.argv[1:]),
         ]
         return subprocess.run(words, cwd=project, env=environment(project), check=False).returncode
-    known = {fault.client for fault in everyone} | {fault.of for fault in everyone} | {*options.sound}
+    known = {fault.client for fault in everyone} | {fault.of for fault in everyone} | {*options.sound, STANDARD, SECOND}
     wanted = [fault for fault in everyone if not options.fault or fault.name in options.fault]
     done = {(result.fault, result.search, result.seed) for result in kept(folder)}
     (folder / "runs").mkdir(exist_ok=True)
     if by_default:
         clients = [fault.client for fault in wanted] if options.classes else []
+        if options.arena:
+            for client in (*clients, *options.sound):
+                for line in in_arena(client, options.arena, options.scenarios, folder / "runs", known):
+                    print(line, flush=True)
+            return 0
         for seed, client in product(options.seed or [1], [*clients, *options.sound]):
             if (client.removeprefix(PREFIX), ALONE, seed) not in done:
                 _note(folder, alone(client, seed, options.scenarios, folder / "runs", known))
