@@ -96,9 +96,12 @@ def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
 
 def test_each_case_of_bbr_that_runs_has_a_budget_and_the_page_lists_all() -> None:
     folder = Path(__file__).parents[2] / "workflows" / "rulebooks" / "bbr"
-    asked = budgets.load(folder / "statements.yaml")
-    cells = {point(cell.name) for cell in expand(folder / "cases.yaml", "complete")}
-    assert {f"case={case}" for budget in asked.budgets for case in budget.cells["case"]} == cells
+    cells: set[str] = set()
+    for statements, cases in (("statements", "cases"), ("limited", "limited-cases")):
+        asked = budgets.load(folder / f"{statements}.yaml")
+        own = {point(cell.name) for cell in expand(folder / f"{cases}.yaml", "complete")}
+        assert {f"case={case}" for budget in asked.budgets for case in budget.cells["case"]} == own
+        cells |= own
     listed = re.findall(r"(?m)^\| (\d+) \| [^|]+ \| (`?[\w -]+`?) \|", PAGE)
     assert [int(number) for number, _ in listed] == list(range(1, 23))
     assert {f"case={case.strip('`')}" for _, case in listed if case.startswith("`")} == cells
