@@ -4,7 +4,7 @@ from typing import Final
 
 METRICS: Final = "metrics.csv"
 VERDICTS: Final = "verdicts.json"
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Of verdicts.json."""
 PICTURE: Final = "figure"
 """Without the end of each file's name, such as -narrow.svg (`analysis.figures.style.WIDTHS`)."""

@@ -300,7 +300,7 @@ def as_entry(judgement: rules.Judgement) -> dict[str, Any]:
 
 def _zones(zones: Zones) -> dict[str, Any]:
     """Return zones without infinity, which JSON does not have: an open end is null."""
-    ends = {"reproduced": zones.reproduced, "near": zones.near}
+    ends = {"holds": zones.holds, "nearly": zones.nearly}
     closed = {name: [end if math.isfinite(end) else None for end in zone] for name, zone in ends.items()}
     return closed | {"is_ratio": zones.is_ratio}
 

@@ -69,8 +69,8 @@ def _modes(fraction: float) -> Draw:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the table. True is on the paper's value, near between the bounds, false far outside."""
-    index = Expected("0.65", "1", "jain")  # reproduced within 0.035, near within 0.085
+    """Yield the rows of the table. True is on the paper's value, nearly between the bounds, false far outside."""
+    index = Expected("0.65", "1", "jain")  # holds within 0.035, nearly within 0.085
     means = (("true", 0.65), ("just holds", 0.685), ("nearly", 0.71), ("just nearly", 0.735), ("false", 0.80))
     for truth, mean in means:
         yield Case("mean, deviation 0.02", truth, index, _normal(mean, 0.02))
@@ -88,10 +88,10 @@ def cases() -> Iterator[Case]:
     slope = Expected("0", "1", "slope", bound="above")
     for truth, mean in (("true", 1.0), ("no trend", 0.0), ("false", -1.0)):
         yield Case("trend, deviation 1", truth, slope, _normal(mean, 1.0))
-    time = Expected("6.0", "s", "time")  # reproduced within 0.35, near within 0.95
+    time = Expected("6.0", "s", "time")  # holds within 0.35, nearly within 0.95
     for truth, mean in (("true", 6.0), ("false", 8.0)):
         yield Case("mean, skewed", truth, time, _skewed(mean, 0.1))
-    losses = Expected("4.1e-4", "fraction", "loss_rate")  # reproduced within a factor of 1.5, near of 2
+    losses = Expected("4.1e-4", "fraction", "loss_rate")  # holds within a factor of 1.5, nearly of 2
     for truth, rate in (("true", 4.1e-4), ("nearly", 4.15e-4 * 3**0.5), ("false", 1.4e-4), ("no losses", 0.0)):
         yield Case("rate of losses", truth, losses, _losses(rate))
     for runs in (10, 100):

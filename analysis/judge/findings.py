@@ -84,7 +84,7 @@ def families(claims: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]
     """Return the claims that are judged together: at least `FEWEST` numbers of one metric and statistic."""
     alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for claim in claims:
-        if claim.get("measured_interval") and claim.get("zones") and None not in claim["zones"]["near"]:
+        if claim.get("measured_interval") and claim.get("zones") and None not in claim["zones"]["nearly"]:
             kind = (claim["id"].rpartition("/")[0], claim.get("metric"), claim.get("statistic"), claim.get("unit"))
             alike.setdefault(kind, []).append(claim)
     return [family for family in alike.values() if len(family) >= FEWEST]
@@ -115,9 +115,9 @@ def distance(claim: Mapping[str, Any]) -> float:
     A statement that fails in some seeds is as far as the part of the seeds that fails, in units of the part that may.
     """
     if held := claim.get("held"):
-        return list(held.values()).count(False) / len(held) / (1 - tolerances().predicates.reproduced[0])
+        return list(held.values()).count(False) / len(held) / (1 - tolerances().predicates.holds[0])
     zones, interval = claim.get("zones"), claim.get("measured_interval")
-    if not (zones and interval) or None in (*zones["reproduced"], *zones["near"]):
+    if not (zones and interval) or None in (*zones["holds"], *zones["nearly"]):
         return 0.0
     place = abs(_place(claim)[0])
     return place if math.isfinite(place) else math.inf
@@ -134,9 +134,9 @@ def _chance_outside(place: float, error: float) -> float:
 def _place(claim: Mapping[str, Any]) -> tuple[float, float, float]:
     """Return where a number lies, its standard error and the larger distance; the smaller distance is 1."""
     zones, interval = claim["zones"], claim["measured_interval"]
-    is_log = zones["is_ratio"] and min(*zones["near"], *interval) > 0 and math.isfinite(interval[1])
+    is_log = zones["is_ratio"] and min(*zones["nearly"], *interval) > 0 and math.isfinite(interval[1])
     low, high, *near, least, most = (
-        math.log(end) if is_log else end for end in (*zones["reproduced"], *zones["near"], *interval)
+        math.log(end) if is_log else end for end in (*zones["holds"], *zones["nearly"], *interval)
     )
     centre, distance = (low + high) / 2, (high - low) / 2
     return (

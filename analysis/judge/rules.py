@@ -111,7 +111,7 @@ def _compare(interval: Interval, zones: Zones) -> _Possible:
     def apart(zone: Interval) -> bool:
         return not (_at_most(zone[0], interval[1]) and _at_most(interval[0], zone[1]))
 
-    steps = ((Verdict.HOLDS, zones.reproduced), (Verdict.NEARLY, zones.near))
+    steps = ((Verdict.HOLDS, zones.holds), (Verdict.NEARLY, zones.nearly))
     return _Possible(
         best=next((verdict for verdict, zone in steps if not apart(zone)), Verdict.FAILS),
         worst=next((verdict for verdict, zone in steps if inside(zone)), Verdict.FAILS),
@@ -165,24 +165,24 @@ def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SE
         why += f"; the scan is hard to read: {listed}"
     text = _text(expected, rule, zones[0])
     judgement = _judgement(_any_of(parts), why, text, rule.reason, interval, len(numbers), alone)
-    chance = max(_chance(expected, rule, finite, zone.near) for zone in zones) if len(finite) > 1 else None
+    chance = max(_chance(expected, rule, finite, zone.nearly) for zone in zones) if len(finite) > 1 else None
     return replace(judgement, zones=zones[0], chance=chance)
 
 
 def _judge_mode(expected: Expected, numbers: list[float], alone: str = ONE_SEED) -> Judgement:
     """Judge by the fraction of the seeds whose number is as the paper has it, where outcomes are of several kinds."""
     zones = tolerances().zones(expected, expected.readings()[0])
-    inside, around = (_count(zone, numbers) for zone in (zones.reproduced, zones.near))
+    inside, around = (_count(zone, numbers) for zone in (zones.holds, zones.nearly))
     possible = _either(_compare_fraction(inside, len(numbers)), _at_best_near(_compare_fraction(around, len(numbers))))
-    most, half = (f"{zone[0]:.0%}" for zone in (tolerances().predicates.reproduced, tolerances().predicates.near))
-    small, large = (f"from {_span(zone)}{_unit(expected)}" for zone in (zones.reproduced, zones.near))
+    most, half = (f"{zone[0]:.0%}" for zone in (tolerances().predicates.holds, tolerances().predicates.nearly))
+    small, large = (f"from {_span(zone)}{_unit(expected)}" for zone in (zones.holds, zones.nearly))
     text = (
         f"one of several kinds of outcomes: holds when {most} of the seeds or more have a number {small}, "
         f"nearly when {half} or more have, or {most} or more have one {large}"
     )
     why = f"the number is {small} in {_of_seeds(inside, len(numbers))}, {large} in {around}"
     interval = intervals.fraction(inside, len(numbers))
-    chance = chances.of_fraction(inside, len(numbers), tolerances().predicates.near[0])
+    chance = chances.of_fraction(inside, len(numbers), tolerances().predicates.nearly[0])
     judgement = _judgement(possible, why, text, tolerances().predicates_reason, interval, len(numbers), alone)
     return replace(judgement, zones=zones, chance=chance if len(numbers) > 1 else None)
 
@@ -226,7 +226,7 @@ def _text(expected: Expected, rule: NumberRule, zones: Zones) -> str:
     hedged = ", hedged by the paper" if expected.hedged else ""
     unit = _unit(expected)
     least = 0.0 if zones.is_ratio else -math.inf  # what differs by factors is never below zero
-    small, large = (_span((max(least, zone[0]), zone[1])) for zone in (zones.reproduced, zones.near))
+    small, large = (_span((max(least, zone[0]), zone[1])) for zone in (zones.holds, zones.nearly))
     return f"{rule.name}{hedged}: holds from {small}{unit}, nearly from {large}{unit}"
 
 
@@ -301,13 +301,13 @@ def judge_predicate(held: int, seeds: int, of_means: bool = False) -> Judgement:
 def _judge_fraction(held: int, seeds: int, alone: str = ONE_SEED) -> Judgement:
     zones = tolerances().predicates
     text = (
-        f"predicate: holds when it is true in {zones.reproduced[0]:.0%} of the seeds or more, "
-        f"nearly in {zones.near[0]:.0%} or more"
+        f"predicate: holds when it is true in {zones.holds[0]:.0%} of the seeds or more, "
+        f"nearly in {zones.nearly[0]:.0%} or more"
     )
     why = f"it holds in {_of_seeds(held, seeds)}" if seeds > 1 else "it holds" if held else "it does not hold"
     interval = intervals.fraction(held, seeds)
     possible = _compare_fraction(held, seeds)
-    chance = chances.of_fraction(held, seeds, zones.near[0]) if seeds > 1 else None
+    chance = chances.of_fraction(held, seeds, zones.nearly[0]) if seeds > 1 else None
     judgement = _judgement(possible, why, text, tolerances().predicates_reason, interval, seeds, alone)
     return replace(judgement, chance=chance)
 

@@ -18,10 +18,10 @@ _WIDEST: Final = 50.0  # logarithm of a factor that allows anything
 
 @dataclass(frozen=True)
 class Zones:
-    """Where a measured interval must lie: within `reproduced`, or within `near` around it."""
+    """Where a measured interval must lie: within `holds`, or within `nearly` around it."""
 
-    reproduced: Interval
-    near: Interval
+    holds: Interval
+    nearly: Interval
     is_ratio: bool = False  # whether distances are factors
 
 
@@ -55,8 +55,8 @@ class NumberRule:
     unit: str | None
     metric: str
     is_ratio: bool
-    reproduced: Distance
-    near: Distance
+    holds: Distance
+    nearly: Distance
     reason: str
     is_instant: bool = False
     no_effect: float | None = None
@@ -87,11 +87,11 @@ class Tolerances:
         """
         rule = self.rule(expected)
         hedge = self.hedge if expected.hedged else 1.0
-        reproduced, near = (
+        holds, nearly = (
             _bounded(expected, reading, _effective(rule, reading, _zone(expected, reading, rule, distance, own_error)))
-            for distance in (rule.reproduced.times(hedge), rule.near.times(hedge))
+            for distance in (rule.holds.times(hedge), rule.nearly.times(hedge))
         )
-        return Zones(reproduced, near, rule.is_ratio)
+        return Zones(holds, nearly, rule.is_ratio)
 
 
 def _bounded(expected: Expected, reading: ScanReading, zone: Interval) -> Interval:
@@ -150,7 +150,7 @@ def tolerances() -> Tolerances:
     return Tolerances(
         hedge=document.get("approximate", float),
         numbers=tuple(_number_rule(rule) for rule in document.children("numbers")),
-        predicates=Zones((predicates.get("reproduced", float), 1.0), (predicates.get("near", float), 1.0)),
+        predicates=Zones((predicates.get("holds", float), 1.0), (predicates.get("nearly", float), 1.0)),
         predicates_reason=predicates.get("reason", str).strip(),
     )
 
@@ -166,8 +166,8 @@ def _number_rule(rule: Fields) -> NumberRule:
         unit=match.maybe("unit", str),
         metric=match.maybe("metric", str) or "",
         is_ratio=scale == "ratio",
-        reproduced=_distance(rule.child("reproduced")),
-        near=_distance(rule.child("near")),
+        holds=_distance(rule.child("holds")),
+        nearly=_distance(rule.child("nearly")),
         reason=rule.get("reason", str).strip(),
         is_instant=rule.maybe("instant", bool) or False,
         no_effect=rule.maybe("no_effect", float),

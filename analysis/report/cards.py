@@ -39,7 +39,7 @@ CHOSEN: Final = {
     "bound": "the bound",
     "setting": "a setting",
 }
-KINDS: Final = ("reproduced", "near")  # of zones
+KINDS: Final = ("holds", "nearly")  # of zones
 # what a reader looks for first stands first
 ORDER: Final = (
     Verdict.FAILS,
@@ -161,7 +161,7 @@ def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:
     where = " in the reference set" if is_elsewhere else ""
     interval_text = f"95 % interval{of_what}{where}: {_known(interval, unit, bool(held))}."
     more = " As many seeds as the rules allow would not show more." if "do not tell" in claim.get("why", "") else ""
-    if zone(zones, "near") != zones["near"]:
+    if zone(zones, "nearly") != zones["nearly"]:
         more += " The paper's value is next to zero, so an absolute tolerance decides."
     as_printed, others = "It", [printed_digits({"paper": other}) for other in claim.get("alternatives", [])]
     if others:

@@ -368,7 +368,7 @@ def _why_open(verdict: str, held: Mapping[str, bool]) -> str:
     """Say why a statement holds nearly at best, or is open: how many seeds like these would decide it, if any would."""
     if verdict == Verdict.NEARLY:
         low, high = intervals.fraction(sum(held.values()), len(held))
-        needed = 100 * tolerances().predicates.reproduced[0]
+        needed = 100 * tolerances().predicates.holds[0]
         interval_text = f"95 % interval {100 * low:.0f} to {100 * high:.0f} %"
         return f"{interval_text}, and it holds if all of that is {needed:.0f} % or more"
     if verdict != Verdict.OPEN:

@@ -69,14 +69,14 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     shown = [
         *paper,
         *seeds,
-        *_ends(zone(zones, "reproduced")),
+        *_ends(zone(zones, "holds")),
         *(interval or []),
         *([] if centre is None else [centre]),
     ]
     scale = _scale([value for value in shown if math.isfinite(value)])
     parts = [
         f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(_text(claim, seeds))}">',
-        *(_zone(name, _ends(zone(zones, name)), scale) for name in ("near", "reproduced")),
+        *(_zone(name, _ends(zone(zones, name)), scale) for name in ("nearly", "holds")),
         f'<path class="axis" d="M{SIDE} {AXIS}H{WIDTH - SIDE}"/>',
     ]
     for tick, label in scale.ticks():
@@ -104,7 +104,7 @@ def _title(claim: Mapping[str, Any]) -> str:
 
 
 def _text(claim: Mapping[str, Any], seeds: list[float]) -> str:
-    ends = [number(end) for end in _ends(zone(claim["zones"], "reproduced")) if math.isfinite(end)]
+    ends = [number(end) for end in _ends(zone(claim["zones"], "holds")) if math.isfinite(end)]
     text = f"Paper {paper_value(claim) or 'without a value'}, bounds of holds {' and '.join(ends) or 'open'}, "
     text += f"measured {measured_value(claim)}"
     return text + (f", seeds from {number(min(seeds))} to {number(max(seeds))}" if len(seeds) > 1 else "")

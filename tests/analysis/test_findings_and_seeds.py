@@ -80,7 +80,7 @@ def test_echoes_asides_and_repetitions_do_not_count() -> None:
 
 
 def number(place: int, interval: tuple[float, float], verdict: str, chance: float) -> dict[str, Any]:
-    zones = {"reproduced": [-1.0, 1.0], "near": [-2.0, 2.0], "is_ratio": False}
+    zones = {"holds": [-1.0, 1.0], "nearly": [-2.0, 2.0], "is_ratio": False}
     entry = claim(place, verdict, finding="a", metric="m", unit="1")
     return entry | {"measured_interval": list(interval), "zones": zones, "chance": chance}
 

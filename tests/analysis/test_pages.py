@@ -600,7 +600,7 @@ def test_a_title_states_a_result_only_where_its_claims_are_decided(report: Path,
 
 def test_a_card_promises_nothing_of_more_seeds_than_the_rules_allow() -> None:
     near = {"verdict": "nearly", "unit": "s", "measured_interval": [8.5, 9.5], "why": WITHIN_THE_LARGER.format(40)}
-    text = rule(near | {"zones": {"is_ratio": False, "reproduced": [9.0, 11.0], "near": [8.0, 12.0]}})
+    text = rule(near | {"zones": {"is_ratio": False, "holds": [9.0, 11.0], "nearly": [8.0, 12.0]}})
     assert text.endswith("s. As many seeds as the rules allow would not show more.")
 
 

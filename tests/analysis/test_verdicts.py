@@ -22,7 +22,7 @@ from analysis.judge.verdict import Verdict
 from analysis.reference.rejudge import rejudge
 from tests.analysis import kept_results
 
-REPRODUCED, NEAR, UNDECIDED, NOT = (
+HOLDS, NEARLY, UNDECIDED, NOT = (
     Verdict.HOLDS,
     Verdict.NEARLY,
     Verdict.OPEN,
@@ -66,28 +66,28 @@ def test_the_printed_digits_say_how_far_rounding_goes(printed: str, half: float)
 @pytest.mark.parametrize(
     ("claim", "value", "outcome"),
     [
-        (says("0.65"), 0.65, REPRODUCED),
-        (says("0.65"), 0.684, REPRODUCED),  # 0.03 and half of the last digit printed
-        (says("0.65"), 0.686, NEAR),
+        (says("0.65"), 0.65, HOLDS),
+        (says("0.65"), 0.684, HOLDS),  # 0.03 and half of the last digit printed
+        (says("0.65"), 0.686, NEARLY),
         (says("0.65"), 0.55, NOT),
-        (says("0.10"), 0.144, NEAR),
-        (says("0.1"), 0.144, NEAR if 0.044 > 0.03 + 0.05 else REPRODUCED),  # fewer digits, more rounding
-        (says("20.8", "packets"), 21.8, REPRODUCED),
-        (says("20.8", "packets"), 23, NEAR),
-        (says("100", "packets"), 105, REPRODUCED),  # the relative part is the larger one
-        (says("16", "percent", metric="eta(a)/eta(b) - 1"), 13.2, REPRODUCED),
+        (says("0.10"), 0.144, NEARLY),
+        (says("0.1"), 0.144, NEARLY if 0.044 > 0.03 + 0.05 else HOLDS),  # fewer digits, more rounding
+        (says("20.8", "packets"), 21.8, HOLDS),
+        (says("20.8", "packets"), 23, NEARLY),
+        (says("100", "packets"), 105, HOLDS),  # the relative part is the larger one
+        (says("16", "percent", metric="eta(a)/eta(b) - 1"), 13.2, HOLDS),
         (says("16", "percent", metric="eta(a)/eta(b) - 1"), 2.5, NOT),
-        (says("98", "percent", metric="link_utilization"), 95.5, NEAR),
-        (says("74", "percent", metric="wasted_uplink", hedged=True), 68, NEAR),  # points, not 15 %
+        (says("98", "percent", metric="link_utilization"), 95.5, NEARLY),
+        (says("74", "percent", metric="wasted_uplink", hedged=True), 68, NEARLY),  # points, not 15 %
         (says("74", "percent", metric="wasted_uplink", hedged=True), 62.5, NOT),
-        (says("-0.2", "packets", metric="window_change_per_rtt"), -0.3, NEAR),  # and half of the last digit
+        (says("-0.2", "packets", metric="window_change_per_rtt"), -0.3, NEARLY),  # and half of the last digit
         (says("-0.2", "packets", metric="window_change_per_rtt"), 0.5, NOT),
-        (says("6.0", "s"), 6.5, NEAR),
-        (says("6.0", "s", hedged=True), 6.5, REPRODUCED),  # hedged: twice the distance
-        (says("7.0", "s", upper="8.0"), 7.9, REPRODUCED),
-        (says("10", "bananas"), 11.4, REPRODUCED),
-        (says("0.50", "ratio"), 0.6, NEAR),
-        (says("0.50", "ratio", half_width=0.11), 0.6, REPRODUCED),  # the paper's own interval is wider
+        (says("6.0", "s"), 6.5, NEARLY),
+        (says("6.0", "s", hedged=True), 6.5, HOLDS),  # hedged: twice the distance
+        (says("7.0", "s", upper="8.0"), 7.9, HOLDS),
+        (says("10", "bananas"), 11.4, HOLDS),
+        (says("0.50", "ratio"), 0.6, NEARLY),
+        (says("0.50", "ratio", half_width=0.11), 0.6, HOLDS),  # the paper's own interval is wider
     ],
 )
 def test_how_far_a_number_may_be(claim: Expected, value: float, outcome: Verdict) -> None:
@@ -97,13 +97,13 @@ def test_how_far_a_number_may_be(claim: Expected, value: float, outcome: Verdict
 
 @pytest.mark.parametrize("full", [1.0, 0.999998681, 1.00000068])
 def test_rounding_of_floats_decides_nothing(full: float) -> None:
-    assert always(says("0.98", "fraction", metric="link_utilization"), full) == REPRODUCED  # 0.015 and 0.005 away
+    assert always(says("0.98", "fraction", metric="link_utilization"), full) == HOLDS  # 0.015 and 0.005 away
 
 
 @pytest.mark.parametrize(
     ("half", "outcome", "wanted"),
     [
-        (0.02, REPRODUCED, 0),
+        (0.02, HOLDS, 0),
         (0.05, UNDECIDED, 10),
         (0.09, UNDECIDED, BOUND),
         (0.2, UNDECIDED, BOUND),  # twenty seeds like these would show that it is near at least
@@ -124,26 +124,26 @@ def test_an_undecided_verdict_says_between_which() -> None:
 
 def test_near_is_shown_where_no_seeds_would_tell_it_from_reproduced() -> None:
     judgement = judge(says("0.65"), *[0.63, 0.74] * 10)  # 0.658 to 0.712: on both sides of 0.685, and below 0.735
-    assert (judgement.verdict, judgement.seeds_wanted) == (NEAR, 0)
+    assert (judgement.verdict, judgement.seeds_wanted) == (NEARLY, 0)
     assert judgement.why.endswith(f"away from 0.65; {rules.WITHIN_THE_LARGER.format(BOUND)}")
-    assert judge(says("0.65"), *[0.63, 0.73] * 10).verdict == NEAR
-    assert judge(says("0.65"), *[0.63, 0.73] * 500).verdict == REPRODUCED  # more than the rules would run
+    assert judge(says("0.65"), *[0.63, 0.73] * 10).verdict == NEARLY
+    assert judge(says("0.65"), *[0.63, 0.73] * 500).verdict == HOLDS  # more than the rules would run
     assert judge(says("0.65"), *[0.66, 0.77] * 10).verdict == UNDECIDED  # 0.688 to 0.742: near or not reproduced
 
 
 def test_one_seed_decides_by_its_value_says_so_and_asks_for_more() -> None:
     judgement = judge(says("0.65"), 0.66)
-    assert judgement.verdict == REPRODUCED
+    assert judgement.verdict == HOLDS
     assert judgement.why.endswith("one seed has no interval")
     assert (judgement.interval, judgement.seeds_wanted) == (None, FIRST)
 
 
 def test_means_over_the_seeds_are_one_number_however_many_seeds_give_it() -> None:
     number = rules.judge_number(says("0.65"), {1: 0.66, 2: 0.66, 3: 0.66}, of_means=True)
-    assert (number.verdict, number.interval, number.seeds_wanted) == (REPRODUCED, None, 0)
+    assert (number.verdict, number.interval, number.seeds_wanted) == (HOLDS, None, 0)
     assert number.why.endswith("means over the seeds have no interval")
     holds, fails = (rules.judge_predicate(held, 5, of_means=True) for held in (5, 0))
-    assert (holds.verdict, fails.verdict, fails.seeds_wanted) == (REPRODUCED, NOT, 0)
+    assert (holds.verdict, fails.verdict, fails.seeds_wanted) == (HOLDS, NOT, 0)
     assert fails.why.startswith("it does not hold; ")
 
 
@@ -155,7 +155,7 @@ def test_what_is_made_of_means_is_seen_through_words() -> None:
 
 @pytest.mark.parametrize(
     ("value", "outcome"),
-    [(4.1e-4, REPRODUCED), (6.1e-4, REPRODUCED), (2.8e-4, REPRODUCED), (2.2e-4, NEAR), (8e-4, NEAR), (9e-4, NOT)],
+    [(4.1e-4, HOLDS), (6.1e-4, HOLDS), (2.8e-4, HOLDS), (2.2e-4, NEARLY), (8e-4, NEARLY), (9e-4, NOT)],
 )
 def test_rare_events_are_compared_by_factors(value: float, outcome: Verdict) -> None:
     assert always(says("4.1e-4", "fraction"), value) == outcome
@@ -163,10 +163,10 @@ def test_rare_events_are_compared_by_factors(value: float, outcome: Verdict) -> 
 
 def test_no_event_is_not_near_to_some_nor_some_to_none() -> None:
     assert always(says("4.1e-4", "fraction"), 0) == NOT
-    assert always(says("0", "fraction"), 0) == REPRODUCED
+    assert always(says("0", "fraction"), 0) == HOLDS
     assert always(says("0.0", "fraction"), 1e-6) == NOT
     # three retransmissions in ten minutes are as good as none, by the rule's absolute distance
-    assert always(says("0.0005", "percent", metric="tcp_retransmissions"), 0) == REPRODUCED
+    assert always(says("0.0005", "percent", metric="tcp_retransmissions"), 0) == HOLDS
 
 
 def test_seeds_without_a_rare_event_count_as_zeros() -> None:
@@ -188,20 +188,20 @@ def test_another_reading_of_the_print_does_not_decide_but_leaves_undecided() -> 
 def test_standard_deviations_are_compared_by_factors_with_their_own_interval() -> None:
     claim = says("0.12", statistic="std")
     draw = np.random.default_rng(1).normal
-    assert judge(claim, *draw(0.6, 0.12, 100)).verdict == REPRODUCED
+    assert judge(claim, *draw(0.6, 0.12, 100)).verdict == HOLDS
     assert judge(claim, *draw(0.6, 0.12, 10)).verdict == UNDECIDED
     assert judge(claim, *draw(0.6, 0.03, 20)).verdict == NOT
     assert judge(claim, 0.6, 0.6, 0.6).verdict == NOT
     assert judge(claim, 0.6).verdict == UNDECIDED
     none = judge(says("0", statistic="std"), 0.6, 0.6)
-    assert none.verdict == REPRODUCED and none.rule.endswith("holds from 0 to 0, nearly from 0 to 0")
+    assert none.verdict == HOLDS and none.rule.endswith("holds from 0 to 0, nearly from 0 to 0")
     assert "from 0 to " in judge(says("1.0e-8", statistic="std", grain=4e-6), 0.6, 0.6).rule
 
 
 def test_a_deviation_of_ten_runs_of_the_paper_has_an_interval_of_its_own() -> None:
     paper = says("0.12", statistic="std")
     ten = says("0.12", statistic="std", runs=10)
-    few, many = (tolerances().zones(claim, claim.readings()[0]).reproduced for claim in (paper, ten))
+    few, many = (tolerances().zones(claim, claim.readings()[0]).holds for claim in (paper, ten))
     assert few[0] == pytest.approx(0.115 / 1.7)
     assert many[0] == few[0]
     assert many[1] == pytest.approx(0.125 * 1.826, rel=0.01)  # chi-square, nine degrees of freedom
@@ -215,14 +215,14 @@ def test_an_outlier_makes_the_interval_of_a_deviation_wider() -> None:
 
 def test_outcomes_of_two_kinds_are_judged_by_how_often_the_papers_kind_comes() -> None:
     claim = says("142", "s", statistic="fraction-in-mode")
-    assert judge(claim, *[141.0] * 20).verdict == REPRODUCED
+    assert judge(claim, *[141.0] * 20).verdict == HOLDS
     mixed = judge(claim, 141, 141, 141, 141, 216)
     assert (mixed.verdict, mixed.seeds_wanted) == (UNDECIDED, BOUND)  # 16 of 20 show that it is near
     assert mixed.why.startswith("the number is from 134.4 to 149.6 s in 4 of 5 seeds")
     assert judge(claim, *[216.0] * 8, 141).verdict == NOT
     # seeds that all have a number nearby are near, as their mean would be
     nearby = judge(claim, *[155.0] * 20)
-    assert nearby.verdict == judge(says("142", "s"), *[155.0] * 20).verdict == NEAR
+    assert nearby.verdict == judge(says("142", "s"), *[155.0] * 20).verdict == NEARLY
 
 
 def test_what_never_happens() -> None:
@@ -230,26 +230,26 @@ def test_what_never_happens() -> None:
     assert (never.verdict, never.why) == (NOT, "it did not happen in 5 of 5 seeds")
     assert judge(says("6.0", "s"), *[math.inf] * 3).verdict == UNDECIDED  # three seeds do not show that it never does
     seldom = judge(says("6.0", "s"), *[6.0] * 18, *[math.inf] * 2)
-    assert (seldom.verdict, "it did not happen in 2 of 20 seeds" in seldom.why) == (NEAR, True)
-    assert judge(says("6.0", "s"), *[6.0] * 48, *[math.inf] * 2).verdict == REPRODUCED
+    assert (seldom.verdict, "it did not happen in 2 of 20 seeds" in seldom.why) == (NEARLY, True)
+    assert judge(says("6.0", "s"), *[6.0] * 48, *[math.inf] * 2).verdict == HOLDS
 
 
 @pytest.mark.parametrize(
     ("held", "seeds", "outcome", "wanted"),
     [
-        (20, 20, REPRODUCED, 0),
-        (47, 50, REPRODUCED, 0),
-        (33, 50, NEAR, 0),
+        (20, 20, HOLDS, 0),
+        (47, 50, HOLDS, 0),
+        (33, 50, NEARLY, 0),
         (10, 10, UNDECIDED, BOUND),
         (5, 5, UNDECIDED, BOUND),
         (3, 5, UNDECIDED, 0),  # 30 of 50 would leave near or not reproduced
-        (9, 10, NEAR, 0),  # 45 of 50 would leave reproduced or near, and near is shown
+        (9, 10, NEARLY, 0),  # 45 of 50 would leave reproduced or near, and near is shown
         (10, 20, UNDECIDED, 0),
         (19, 20, UNDECIDED, BOUND_OF_FRACTIONS),
         (2, 10, UNDECIDED, BOUND),
         (0, 3, UNDECIDED, FIRST),
         (0, 5, NOT, 0),
-        (1, 1, REPRODUCED, FIRST),
+        (1, 1, HOLDS, FIRST),
         (0, 1, NOT, FIRST),
     ],
 )
@@ -289,10 +289,10 @@ def test_what_the_registry_says_is_read_with_its_digits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bound", "value", "outcome"),
     [
-        ("at most", 1.6e-4, REPRODUCED),
-        ("at most", 0.0, REPRODUCED),
+        ("at most", 1.6e-4, HOLDS),
+        ("at most", 0.0, HOLDS),
         ("at most", 1e-2, NOT),
-        ("at least", 1e-2, REPRODUCED),
+        ("at least", 1e-2, HOLDS),
         ("at least", 1.6e-4, NOT),
     ],
 )
@@ -302,7 +302,7 @@ def test_a_bound_is_open_on_one_side(bound: Any, value: float, outcome: Verdict)
 
 def test_a_trend_needs_an_interval_on_one_side_of_zero() -> None:
     rises, falls = (says("0", "1", bound=bound) for bound in ("above", "below"))
-    assert judge(rises, 1, 2, 3, 2, 1).verdict == judge(falls, -1, -2, -3, -2, -1).verdict == REPRODUCED
+    assert judge(rises, 1, 2, 3, 2, 1).verdict == judge(falls, -1, -2, -3, -2, -1).verdict == HOLDS
     assert judge(rises, -1, -2, -3, -2, -1).verdict == NOT
     assert judge(rises, -1, 1, -2, 3, 1).verdict == UNDECIDED
     assert always(rises, 0.0) == NOT
@@ -314,13 +314,13 @@ def test_the_relative_part_of_an_instant_counts_from_where_the_paper_counts() ->
 
     assert always(at("130", 120.0), 119.0) == NOT  # before the change
     assert always(at("130", 120.0), 132.5) == NOT  # 25 % later than ten seconds, 2 % later than 130
-    assert always(at("130", 120.0), 130.9) == REPRODUCED
+    assert always(at("130", 120.0), 130.9) == HOLDS
     assert always(at("130", None), 132.0) == NOT
 
 
 def test_a_distance_does_not_reach_the_other_direction() -> None:
     gain = says("0.7", "percent", metric="eta(a)/eta(b) - 1")
-    assert always(gain, 0.1) == NEAR
+    assert always(gain, 0.1) == NEARLY
     assert always(gain, 0.0) == always(gain, -0.5) == NOT
     assert always(says("1.2", "ratio"), 0.9) == NOT
 
@@ -329,14 +329,14 @@ def test_the_spread_of_losses_has_a_floor_of_one_packet() -> None:
     spread_of_losses = says("1.3e-6", "fraction", metric="loss_rate", statistic="std", runs=10)
     assert judge(spread_of_losses, 3e-6, 3e-6, 3e-6, 3e-6).verdict == NOT
     with_floor = says("1.3e-6", "fraction", metric="loss_rate", statistic="std", runs=10, grain=4e-6)
-    assert judge(with_floor, 3e-6, 3e-6, 3e-6, 3e-6).verdict == REPRODUCED
+    assert judge(with_floor, 3e-6, 3e-6, 3e-6, 3e-6).verdict == HOLDS
 
 
 def test_a_papers_mean_of_few_runs_has_a_sampling_error() -> None:
     values = [0.57] * 14 + [0.95] * 6  # mean 0.684, deviation 0.18
     assert judge(says("0.80"), *values).verdict == UNDECIDED
     zones = judge(says("0.80", runs=10), *values).zones
-    assert zones is not None and zones.reproduced[0] == pytest.approx(0.80 - 0.005 - math.hypot(0.03, 0.118), abs=1e-3)
+    assert zones is not None and zones.holds[0] == pytest.approx(0.80 - 0.005 - math.hypot(0.03, 0.118), abs=1e-3)
     assert judge(says("0.65", runs=10), 0.65, 0.65, 0.65).zones == judge(says("0.65"), 0.65, 0.65, 0.65).zones
 
 
@@ -365,7 +365,7 @@ def test_spread() -> None:
 def test_every_rule_gives_its_reason_and_is_wider_when_near() -> None:
     for rule in tolerances().numbers:
         assert len(rule.reason) > 30
-        assert all(rule.near.of(value) > rule.reproduced.of(value) for value in (0.1, 1, 100))
+        assert all(rule.nearly.of(value) > rule.holds.of(value) for value in (0.1, 1, 100))
 
 
 def test_the_table_of_the_documentation_is_what_the_rules_give() -> None:
@@ -380,7 +380,7 @@ def test_how_often_the_rules_are_wrong() -> None:
             if row.case.truth == "true":
                 assert counted[NOT] <= coverage.CLAIMS // 100, row.case
             if row.case.truth in ("false", "no losses"):
-                assert counted[REPRODUCED] + counted[NEAR] <= coverage.CLAIMS // 100, row.case
+                assert counted[HOLDS] + counted[NEARLY] <= coverage.CLAIMS // 100, row.case
 
 
 def test_the_reference_set_has_the_verdicts_of_todays_rules(tmp_path: Path) -> None:

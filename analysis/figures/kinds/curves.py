@@ -134,7 +134,7 @@ class Curves:
             for x, y, *claim in points:
                 row = {"s": line, "c": self._colour(line), "x": x, "y": y}
                 if claim and (zones := self._claims[claim[0]].maybe("zones", dict)):
-                    low, high = zones["reproduced"]
+                    low, high = zones["holds"]
                     # the claim may count in another unit
                     scale = y / float(self._claims[claim[0]].get("paper", str))
                     row |= {name: end * scale for name, end in (("low", low), ("high", high)) if end is not None}

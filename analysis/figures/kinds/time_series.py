@@ -265,7 +265,7 @@ def _mark(declared: Fields, claims: list[Fields]) -> Mark:
     for claim in claims:
         if claim.get("id", str).rpartition("/")[2] == named:
             begin, end = map(float, claim.maybe("interval", list) or [claim.get("paper", str)] * 2)
-            low, high = (claim.maybe("zones", dict) or {}).get("reproduced", (None, None))
+            low, high = (claim.maybe("zones", dict) or {}).get("holds", (None, None))
             return Mark(text, begin, end, low, high, claim.maybe("cell", str))
     raise declared.error(declared.name("claim"), named, "the last part of the id of a claim of this experiment")
 

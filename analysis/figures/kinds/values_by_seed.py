@@ -284,7 +284,7 @@ def _row(
         by_seed = (claim.maybe("measured", dict) or {}).get("by_seed", {})
         row["paper"] = float(claim.get("paper", str)) if "paper" in claim.data else None
         if zones := claim.maybe("zones", dict):
-            row["least"], row["most"] = zones["reproduced"]
+            row["least"], row["most"] = zones["holds"]
     there = known.get(row["label"])
     row["seeds"] = values = [value for value in by_seed.values() if value != NEVER]
     group, _, name = row["label"].rpartition(": ")
