@@ -24,6 +24,7 @@ struct tcp_sock {
 	__u32 snd_una, snd_nxt, snd_cwnd, snd_ssthresh, snd_cwnd_clamp;
 	__u32 packets_out, retrans_out, sacked_out, lost_out;
 	__u32 data_segs_out, prior_cwnd, srtt_us, mss_cache;
+	__u32 snd_wnd, max_window;
 	__u64 tcp_mstamp;
 	__u8 is_cwnd_limited : 1, syn_data : 1, chrono_type : 2;
 };
@@ -86,6 +87,7 @@ struct acked {
 #define PACING_NONE	0
 #define PACING_NEEDED	1
 #define CHRONO_BUSY	1
+#define CHRONO_RWND_LIMITED 2
 #define TX_START	0
 #define CWND_RESTART	1
 
@@ -135,6 +137,10 @@ static __always_inline struct window window_of(struct tcp_sock *tp,
 					       __u32 acked)
 {
 	const __u32 left = tp->sacked_out + tp->lost_out;
+	const __u8 chrono = BPF_CORE_READ_BITFIELD(tp, chrono_type);
+	/* it acknowledges when it reads, which looks like a queue */
+	const bool reader_lags = chrono == CHRONO_RWND_LIMITED &&
+				 tp->snd_wnd < tp->max_window / 2;
 
 	return (struct window) {
 		.now_us = tp->tcp_mstamp,
@@ -147,8 +153,7 @@ static __always_inline struct window window_of(struct tcp_sock *tp,
 		.srtt_us = tp->srtt_us >> 3,
 		.acked = acked,
 		.limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited),
-		.by_buffer = BPF_CORE_READ_BITFIELD(tp, chrono_type) >
-			     CHRONO_BUSY,
+		.by_buffer = chrono > CHRONO_BUSY && !reader_lags,
 		.fresh = tp->data_segs_out <=
 			 BPF_CORE_READ_BITFIELD(tp, syn_data),
 	};

@@ -53,7 +53,8 @@
  * - every later slow start ends above TARGET: a climb, and what follows a
  *   timeout or idleness;
  * - a slow start also ends after two RTTs in which a socket buffer limits the
- *   flow, the window does not, and a queue of more than 1/4 of TARGET stands;
+ *   flow, the window does not, and a queue of more than 1/4 of TARGET stands,
+ *   unless the other host offers less than half of what it did;
  * - a decrease needs a round trip that was above TARGET as a whole;
  * - decreases do not postpone the next slowdown;
  * - a loss during a slowdown halves the window that the flow climbs back to,
@@ -868,6 +869,16 @@ static void ledbatpp_add_time(const struct tcp_sock *tp, struct ledbat *ca)
 }
 
 /*
+ * A reader that lags offers less and less window, and its host acknowledges
+ * when it reads, which looks like a queue.
+ */
+static bool ledbatpp_reader_lags(const struct tcp_sock *tp)
+{
+	return tp->chrono_type == TCP_CHRONO_RWND_LIMITED &&
+	       tp->snd_wnd < tp->max_window / 2;
+}
+
+/*
  * A socket buffer, of either host, may hold less than the window; then neither
  * a loss nor delay need end a slow start. Without a queue none need end it.
  */
@@ -878,7 +889,7 @@ static void ledbatpp_end_limited_slow_start(struct sock *sk, u32 acked,
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	if (!tcp_in_slow_start(tp) || ledbat_uses_window(tp, acked) ||
-	    tp->chrono_type <= TCP_CHRONO_BUSY ||
+	    tp->chrono_type <= TCP_CHRONO_BUSY || ledbatpp_reader_lags(tp) ||
 	    queuing_us <= ca->target_us / 4) {
 		ca->limited = 0;
 	} else if (++ca->limited == LEDBATPP_LIMITED_ROUNDS) {

@@ -666,6 +666,34 @@ static void slow_reader_at_the_start(struct kunit *test)
 	release(sk);
 }
 
+/* Nor does one that acknowledges late, since it offers less than half. */
+static void slow_reader_that_delays(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_PLUS_PLUS, 60);
+	struct tcp_sock *tp = tcp_sk(sk);
+	int i;
+
+	tp->chrono_type = TCP_CHRONO_RWND_LIMITED;
+	tp->max_window = 64000;
+	tp->snd_wnd = 31999;
+	sample(sk, 1, 0);
+	for (i = 0; i < 40; i++)
+		buffered_round_trip(sk, 22000);
+	KUNIT_EXPECT_TRUE(test, tcp_in_slow_start(tp));
+	/* one that keeps up offers more; a sender's buffer has no reader */
+	tp->snd_wnd = 32000;
+	buffered_round_trip(sk, 22000);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->limited, 1U);
+	tp->snd_wnd = 31999;
+	buffered_round_trip(sk, 22000);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->limited, 0U);
+	tp->chrono_type = TCP_CHRONO_SNDBUF_LIMITED;
+	buffered_round_trip(sk, 22000);
+	buffered_round_trip(sk, 22000);
+	KUNIT_EXPECT_FALSE(test, tcp_in_slow_start(tp));
+	release(sk);
+}
+
 /* An application that leaves part of its window unused: slowdowns come. */
 static void slowdowns_of_a_limited_application(struct kunit *test)
 {
@@ -2769,6 +2797,7 @@ static struct kunit_case ledbat_cases[] = {
 	CASE("acks-that-waited", acks_that_waited),
 	CASE("slow-start-fills-a-long-path", slow_start_fills_a_long_path),
 	CASE("slow-reader-at-the-start", slow_reader_at_the_start),
+	CASE("slow-reader-that-delays", slow_reader_that_delays),
 	CASE("slowdowns-of-a-limited-application",
 	     slowdowns_of_a_limited_application),
 	CASE("delay-of-one-way", delay_of_one_way),

@@ -37,7 +37,7 @@ ENOUGH: Final = 0.95
 UNCHANGED: Final = -1
 # what runs once, when the module is loaded or a namespace made: no change in a loaded module reaches it
 LEFT_OUT: Final = frozenset(
-    {"ledbat_register", "ledbat_unregister", "ledbat_unregister_controls", "ledbat_register_table"}
+    {"ledbat_register", "ledbat_unregister", "ledbat_unregister_controls", "ledbat_add_table"}
     | {"ledbat_net_add", "ledbat_net_init", "ledbat_net_exit"}
     | {"rledbat_learn_default", "rledbat_register", "rledbat_unregister"}
 )
