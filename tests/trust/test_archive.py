@@ -604,6 +604,17 @@ def test_a_forged_table_with_fitting_sums_is_named(full: Path, tmp_path: Path) -
     assert findings["tables over runs: DIFFER in flows.parquet"]
 
 
+def test_a_table_that_aborts_its_reader_is_another_one(tmp_path: Path) -> None:
+    """With this bit changed, a page has more values than any memory, and Polars ends its process."""
+    made, archived = PROJECT / "tests/trust/data/queues.parquet", tmp_path / "queues.parquet"
+    content = bytearray(made.read_bytes())
+    archived.write_bytes(content)
+    assert remade._same_table(archived, made)
+    content[3417] ^= 1
+    archived.write_bytes(content)
+    assert not remade._same_table(archived, made)
+
+
 def write_to(name: str, text: str = "another") -> Callable[[Path], None]:
     """Give a file this text, or add one with it."""
 
