@@ -14,7 +14,7 @@ import argparse
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -301,8 +301,10 @@ def changed(cell: Cell, change: Change) -> Cell:
     return cell if settings == cell.settings else replace(cell, settings=settings)
 
 
-def table(found: Mapping[str, Mapping[str, str]], wanted: Iterable[Named]) -> Iterator[str]:
-    """Yield the rows of the page, for claims for which something was tried."""
+def table(found: Mapping[str, Mapping[str, str]], wanted: Sequence[Named]) -> Iterator[str]:
+    """Yield how many claims something was tried for, and a row for each."""
+    tried = sum(named.claim.id in found for named in wanted)
+    yield f"Tried so far for {tried} of {plural(len(wanted), 'claim')} that hold or nearly do.\n"
     yield "| claim | statement | it fails with | measured then |"
     yield "|---|---|---|---|"
     for named in wanted:
@@ -335,7 +337,7 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     trial = Trial(options.folder)
     if options.page:
-        rows = "".join(f"{line}\n" for line in table(trial.found, trial.judged()))
+        rows = "".join(f"{line}\n" for line in table(trial.found, list(trial.judged())))
         replace_between(PAGE, START, END, f"\n{rows}\n")
         rows = "".join(f"{line}\n" for line in conventions(_read(options.folder / OTHERWISE)))
         replace_between(PAGE, BEGIN, CLOSE, f"{rows}\n")
