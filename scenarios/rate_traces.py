@@ -22,6 +22,7 @@ _PACKET_BITS = 8 * PACKET_BYTES
 _LARGEST_BYTES = 64 << 20
 _LONGEST_TIME = 12  # digits of milliseconds: 30 years
 _LONGEST_SHOWN = 40
+_BLANKS = " \t\r"
 
 # Sprout's model of a cellular link (NSDI 2013, its published receiver): the rate wanders as Brownian motion between 0
 # and 1000 packets a second, with a standard deviation of 200 packets a second after one second
@@ -90,7 +91,9 @@ def _listed(lines: list[str]) -> Iterator[Step]:
     last_s = -1.0
     for number, line in enumerate(lines[1:], 2):
         try:
-            at_s, rate_bps = map(float, line.split(","))
+            if "_" in line or not line.strip(_BLANKS).isprintable():  # which Python takes in a number, or beside it
+                raise ValueError
+            at_s, rate_bps = map(float, line.strip(_BLANKS).split(","))
         except ValueError:
             raise TraceError(f"line {number} is {_shown(line)}", "two numbers: seconds, bits a second") from None
         if not last_s < at_s < math.inf or (last_s < 0) != (at_s == 0):
@@ -116,9 +119,10 @@ def _opportunities(lines: list[str], step_ns: int, end_ns: int) -> Iterator[Step
     """
     times_ms = []
     for number, line in enumerate(lines, 1):
-        if not line.strip().isdecimal() or len(line.strip()) > _LONGEST_TIME:
+        digits = line.strip(_BLANKS)
+        if not digits.isdecimal() or len(digits) > _LONGEST_TIME:
             raise TraceError(f"line {number} is {_shown(line)}", f"whole milliseconds, or {HEADER} in the first line")
-        times_ms.append(int(line))
+        times_ms.append(int(digits))
     if times_ms[-1] == 0 or any(later < earlier for earlier, later in pairwise(times_ms)):
         raise TraceError(f"times from {times_ms[0]} to {times_ms[-1]} ms", "times that never fall, and end above 0")
     counts = list(itertools.islice(_counts(times_ms, step_ns), math.ceil(end_ns / step_ns)))
