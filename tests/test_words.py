@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = "docs/reference/terms.md"
 # other people's texts, data, and what tools write
-NOT_OURS = re.compile(r"LICENSES/|LICENSE$|workflows/reference/|.*\.(lock|sum|svg|pcap|patch|csv)$")
+NOT_OURS = re.compile(r"LICENSES/|LICENSE$|workflows/reference/|.*\.(lock|sum|svg|pcap|parquet|patch|csv)$")
 
 
 def synonyms() -> list[str]:

@@ -606,7 +606,7 @@ def test_a_forged_table_with_fitting_sums_is_named(full: Path, tmp_path: Path) -
 
 def test_a_table_that_aborts_its_reader_is_another_one(tmp_path: Path) -> None:
     """With this bit changed, a page has more values than any memory, and Polars ends its process."""
-    made, archived = PROJECT / "tests/trust/data/queues.parquet", tmp_path / "queues.parquet"
+    made, archived = PROJECT / "tests/analysis/data/queues.parquet", tmp_path / "queues.parquet"
     content = bytearray(made.read_bytes())
     archived.write_bytes(content)
     assert remade._same_table(archived, made)
