@@ -66,7 +66,7 @@ def test_what_boots_in_qemu_depends_on_what_replaces_programs_there(store: Store
     assert index.path(store.root, index.BOOT).exists()
     assert not index.path(store.root, index.STOCK).exists()
     with pytest.raises(
-        EngineError, match=r"what the qemu backend boots has not been built .*: `python -m images\.stock`"
+        EngineError, match=r"what the qemu backend boots has not been built .*: `python -m images --stock`"
     ):
         images.stock()
 

@@ -1,6 +1,7 @@
-"""Downloads with rledbat, a case an argument, over a link of 10 Mbit/s with 40 ms and room for 240 ms; a script for
-`testbed exec`. In some cases another layer reads the receiver's socket. Prints a line of JSON each: the rate, the
-longest round-trip time of four pings beside it, and what the module said."""
+"""Downloads, a case an argument, over a link of 10 Mbit/s with 40 ms and room for 240 ms; a script for `testbed exec`.
+The receiver has rledbat unless the case says otherwise. In some cases another layer reads the receiver's socket, or
+encrypts for the sender. Prints a line of JSON each: the rate, the longest round-trip time of four pings beside it, and
+what the module said."""
 
 import json
 import re
@@ -12,6 +13,19 @@ from mininet.link import TCLink
 from mininet.net import Mininet
 from mininet.node import Node, OVSBridge
 
+TLS = r"""
+import socket, struct
+
+TCP_ULP, SOL_TLS, TLS_TX, TLS_RX = 31, 282, 1, 2
+
+
+def encrypted(connection, direction):
+    '''TLS 1.2 with AES-GCM; both ends know a key of zeros.'''
+    connection.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"tls")
+    connection.setsockopt(SOL_TLS, direction, struct.pack("HH", 0x0303, 51) + bytes(8 + 16 + 4 + 8))
+
+
+"""
 RECEIVER = r"""
 import ctypes, os, socket, struct, sys, time
 
@@ -44,7 +58,7 @@ def into_a_sockmap(connection):
 kept = []
 listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP if case == "mptcp" else 0)
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-if case not in ("cubic", "sockmap-first"):
+if case not in ("cubic", "sockmap-first", "tls-first", "ledbatpp", "ledbatpp-tls"):
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"rledbat")
 listener.bind(("", 5001))
 listener.listen()
@@ -52,6 +66,10 @@ print("ready", flush=True)
 connection, _ = listener.accept()
 if case == "sockmap-first":
     into_a_sockmap(connection)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"rledbat")
+if "tls" in case:
+    encrypted(connection, TLS_RX)
+if case == "tls-first":
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"rledbat")
 until, got = time.monotonic() + 6, 0
 while data := connection.recv(1 << 16):
@@ -68,7 +86,11 @@ import socket, sys, time
 case, receiver = sys.argv[1:]
 protocol = socket.IPPROTO_MPTCP if case == "mptcp" else 0
 with socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol) as connection:
+    if case.startswith("ledbatpp"):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"ledbatpp")
     connection.connect((receiver, 5001))
+    if "tls" in case:
+        encrypted(connection, TLS_TX)
     until = time.monotonic() + 15
     while time.monotonic() < until:
         connection.send(bytes(1 << 14))
@@ -84,9 +106,9 @@ def said() -> list[str]:
 def download(near: Node, far: Node, case: str) -> dict[str, object]:
     """Carry out a case."""
     before = len(said())
-    receiver = near.popen([sys.executable, "-c", RECEIVER, case], stdout=subprocess.PIPE, text=True)
+    receiver = near.popen([sys.executable, "-c", TLS + RECEIVER, case], stdout=subprocess.PIPE, text=True)
     receiver.stdout.readline()
-    sender = far.popen([sys.executable, "-c", SENDER, case, near.IP()])
+    sender = far.popen([sys.executable, "-c", TLS + SENDER, case, near.IP()])
     time.sleep(12)
     pings = far.cmd(f"ping -c 4 -i 0.3 {near.IP()}")
     sender.wait()
@@ -96,7 +118,8 @@ def download(near: Node, far: Node, case: str) -> dict[str, object]:
 
 
 def main() -> None:
-    subprocess.run(["insmod", "/opt/modules/tcp_rledbat.ko"], check=True)
+    for name in ("tcp_ledbat", "tcp_rledbat"):
+        subprocess.run(["insmod", f"/opt/modules/{name}.ko"], check=True)
     net = Mininet(controller=None, link=TCLink, switch=OVSBridge)
     near, far = net.addHost("near"), net.addHost("far")
     net.addLink(far, near, bw=10, delay="20ms", max_queue_size=200)
