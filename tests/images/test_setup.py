@@ -38,6 +38,12 @@ def test_quick_sets_up_the_host_then_environment_and_images_at_once(tmp_path: Pa
     assert "--lab" not in said
 
 
+def test_the_tests_have_all_kernels(tmp_path: Path) -> None:
+    assert "-m images --debug --lab" in make(tmp_path, "--dry-run", "test").stdout
+    assert "-m images  --lab" in make(tmp_path, "--dry-run", "test-reach").stdout
+    assert "-m images --debug" in make(tmp_path, "--dry-run", "trial-mutants").stdout
+
+
 def test_what_boots_is_built_with_the_standard_library_alone() -> None:
     """The environment is being installed meanwhile."""
     code = "import images.boot, sys; print(*(name for name in sys.modules if '.' not in name))"
