@@ -81,13 +81,13 @@ def _sums(options: argparse.Namespace) -> None:
 
     from analysis.damage import damage
 
+    check_folder(options.folder, "files")
     if not options.write:
         for damages in damage(options.folder).items():
             print(json.dumps(damages))
         return
     if (there := options.folder / sums.FILE).exists():
         raise BadInputError(f"{there}: exists; allowed: a folder without sums, or remove it first")
-    check_folder(options.folder, "files")
     sums.write(options.folder, sums.below(options.folder))
 
 

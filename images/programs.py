@@ -11,7 +11,7 @@ import os
 import shutil
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -235,8 +235,9 @@ def _tell(say: Say, name: str, folders: Sequence[Path], said: str, tool: str, to
     last = said.strip().rpartition("\n")[2].strip()[:_LONGEST_SAID]
     locks = (folder / "Cargo.lock" for folder in folders)
     if last.startswith("Compiling ") and (lock := next(filter(Path.exists, locks), None)):
-        most = len(tomllib.loads(lock.read_text())["package"])
-        last += f" (crate {said.count('Compiling ')} of at most {most})"
+        with suppress(tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError):  # a stranger's may be anything
+            most = len(tomllib.loads(lock.read_text())["package"])
+            last += f" (crate {said.count('Compiling ')} of at most {most})"
     say(f"{name}: building for {took_s / 60:.1f} min, with `{tool}`" + (f": {last}" if last else ""))
 
 

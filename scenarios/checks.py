@@ -18,7 +18,8 @@ from topologies import by_name
 from topologies.description import Network, TopologyError
 from topologies.links.base import Bottleneck
 from topologies.links.queues import QUEUES, QueueKind
-from topologies.pairs import IPV4, IPV6, RELAYED
+from topologies.pairs import IPV4, IPV6
+from topologies.pairs import RELAYED as RELAYED
 
 MOST_RATE_ERROR = 0.0001
 _LEAST_BUFFER_US = 5

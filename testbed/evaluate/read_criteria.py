@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ BASELINE: Final = "baseline"
 ALONE, ITSELF = "alone", "itself"
 """In bounds, the same where the control is missing, and where the flow `victim` stands in its place, too."""
 FORM: Final = Form(
-    head=("section", "title", "level", "asks", "form", "not_measured"),
+    head=("section", "title", "level", "asks", "among", "form", "not_measured"),
     fields=(
         *("id", "says", "otherwise", "because", "harms", "tells", "scenario", "in"),
         *("measure", "unit", "victim", "at_least", "at_most"),
@@ -33,6 +33,11 @@ FORM: Final = Form(
     references=(BASELINE, ALONE, ITSELF),
     needs=("section", "title", "level", "asks"),
 )
+AMONG: Final = "among"
+"""The field, and the scenario, of criteria that take the statements of a file that they share."""
+_SHARED: Final = FOLDER / "among.statements.yaml"
+_FORM_OF_SHARED: Final = replace(FORM, head=(), needs=(LIST,))
+_WHERE: Final = "{among}"
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,10 @@ def load_all() -> list[Criterion]:
 def load(path: Path) -> Criterion:
     """Read and check a criterion. Raises BadInputError that names line and field of everything that is wrong."""
     head, rows = load_statements(path, FORM, _problems)
+    if where := head.pop(AMONG, ""):
+        _, shared = load_statements(_SHARED, _FORM_OF_SHARED)
+        own = {row.id for row in rows}
+        rows += [replace(row, otherwise=row.otherwise.replace(_WHERE, where)) for row in shared if row.id not in own]
     return Criterion(path.parent.name, **{"form": [], "not_measured": None} | head, rows=rows)
 
 
@@ -92,6 +101,8 @@ def _problems(document: Document) -> Iterator[Problem]:
         yield document.problem((LIST,), "missing", "statements, or a form")
     folder = document.file.parent
     scenarios = sorted(file.stem for file in folder.glob("*.yaml") if file.name != STATEMENTS)
+    if AMONG in document.data and AMONG not in scenarios:
+        yield document.problem((AMONG,), "found it without its scenario", f"a criterion with {AMONG}.yaml beside it")
     for index, entry in enumerate(document.data.get(LIST, [])):
         at = (LIST, index)
         if _says(str(entry.get("at_least", entry.get("at_most"))), ITSELF) and "victim" not in entry:

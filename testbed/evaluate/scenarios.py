@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from scenarios import implementations
+from scenarios.checks import RELAYED
 from testbed.evaluate.read_criteria import ALONE, Criterion
 from testbed.shared.panel import CLIENT, filled, points_for
 
@@ -42,7 +43,7 @@ def _without_control(scenario: str, word: str, victim: str) -> str:
             fields["flows"] = _flows(fields["flows"], word, victim)
     used = {flow[end] for flow in data["flows"] for end in ("from", "to")}
     for fields in (data, *data.get("cases", {}).values()):
-        for name in {"clocks", "middleboxes", "noise"} & fields.keys():
+        for name in {*RELAYED} & fields.keys():
             fields[name] = [entry for entry in fields[name] if entry["host"] in used]
     data["paired"] = [parameter for parameter in data.get("paired", []) if parameter != CLIENT]
     for name in ("matrix", "paired"):

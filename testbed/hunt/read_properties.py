@@ -17,6 +17,7 @@ from analysis.series import NotMeasuredError
 from scenarios import implementations, schema
 from scenarios.errors import ScenarioError, choices
 from scenarios.implementations import Implementation
+from scenarios.load import read as load_document
 from scenarios.units import QUANTITIES, parse
 from testbed.hunt.arena import MAYBE, Arena, written
 from testbed.hunt.scenario import Data, of_client
@@ -40,6 +41,8 @@ MOST_GROWN_MS: Final = 10
 """A part of the shortest target; what a route is longer counts as a queue until the base delay is forgotten."""
 MIDDLE: Final = "duration / 2"
 OUTAGE: Final = "100%"
+PAUSE: Final = "8s"
+"""From one write to the next, as `after-pause` reckons with."""
 FULL_BITS: Final = 12_000
 MANY_PKTS: Final = 1_000
 MANY_ROUNDS: Final = 20
@@ -115,7 +118,7 @@ class Property:
             return False
         if self.of_long and parse(data["duration"], "time") < LONG_S * 10**9:
             return False
-        if self.of_pauses and "writes" not in data["flows"][0]:
+        if self.of_pauses and data["flows"][0].get("writes", {}).get("every") != PAUSE:
             return False
         if self.of_outage and not _has_outage(data):
             return False
@@ -269,18 +272,9 @@ def of_expression(text: str) -> Property:
         "otherwise": f"breaks {text}",
         "holds": text,
         "of_path": False,
-        "of_version": False,
-        "of_marks": False,
-        "of_settled": False,
-        "of_long": False,
-        "of_pauses": False,
-        "of_outage": False,
-        "of_fast": False,
-        "of_rounds": False,
-        "of_reached": [],
         "because": "The command line asks for it.",
     }
-    return _property(OWN, says, MIDDLE)
+    return _property(OWN, schema.with_defaults(says, load_document(SCHEMA).data), MIDDLE)
 
 
 def _property(name: str, data: dict[str, Any], instant: str) -> Property:

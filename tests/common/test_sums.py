@@ -77,6 +77,8 @@ def test_what_new_files_stand_for_is_removed(folder: Path) -> None:
 
 
 def test_anybody_can_vouch_for_a_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sums", str(folder / "mistyped")]) == 2  # nothing said would mean that all is well
+    assert "mistyped: found no such folder" in capsys.readouterr().err
     assert main(["sums", "--write", str(folder)]) == 2
     assert "exists; allowed: a folder without sums" in capsys.readouterr().err
     (folder / FILE).unlink()

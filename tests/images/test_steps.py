@@ -171,3 +171,11 @@ def test_a_build_of_crates_says_of_how_many(name: str) -> None:
     programs._tell(told.append, name, [folder], "Compiling a v1.0\nCompiling b v2.0\n", "cargo", 30.0)
     (most,) = re.findall(r"\(crate 2 of at most (\d+)\)", told[0])
     assert int(most) > 30
+
+
+@pytest.mark.parametrize("lock", ["= 1\n", "version = 4\n", "package = 3\n"])
+def test_a_lock_that_is_none_ends_no_build(tmp_path: Path, lock: str) -> None:
+    told: list[str] = []
+    (tmp_path / "Cargo.lock").write_text(lock)
+    programs._tell(told.append, "mine", [tmp_path], "Compiling my own things\n", "sh", 30.0)
+    assert told == ["mine: building for 0.5 min, with `sh`: Compiling my own things"]

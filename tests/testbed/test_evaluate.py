@@ -69,6 +69,16 @@ def test_the_page_lists_the_fields() -> None:
     assert f"<!-- fields of criterion -->\n{head}{fields}\n<!-- end of fields of criterion -->" in PAGE
 
 
+def test_a_criterion_among_others_has_what_these_share_and_its_own_instead() -> None:
+    rows = {each.id: {row.id: row for row in each.rows} for each in read_criteria.load_all()}
+    names = {"own-share", "pages", "call-waits", "call-rate"}
+    assert names <= rows["wired"].keys() & rows["high-delay"].keys()
+    assert rows["wired"]["pages"].otherwise == "makes web pages slower than the baseline does on a wired link"
+    assert rows["high-delay"]["call-rate"].otherwise.endswith("does over a satellite")
+    assert rows["high-delay"]["pages"].measure != rows["wired"]["pages"].measure
+    assert rows["constrained"].keys() & names == names - {"call-rate"}
+
+
 def test_each_scenario_has_a_row() -> None:
     used = {file for criterion in read_criteria.load_all() for file in criterion.scenarios.values()}
     assert used == {file for file in FOLDER.glob("*/*.yaml") if file.name != STATEMENTS}

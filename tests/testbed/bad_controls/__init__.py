@@ -44,6 +44,7 @@ def only(copy: Copy, rows: Sequence[str]) -> None:
     for criterion in {row.partition("/")[0] for row in rows}:
         place = Path("workflows/rulebooks/rfc9743") / criterion / "statements.yaml"
         data = yaml.safe_load((ROOT / place).read_text())
+        data.pop("among", None)  # statements that criteria share
         data["statements"] = [row for row in data["statements"] if f"{criterion}/{row['id']}" in rows]
         (copy.folder / place).write_text(yaml.safe_dump(data))
 
