@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _RECORDS = "/opt/tools/records"
-SNAP_BYTES = 96  # Ethernet, IP and TCP with all options
+SNAP_BYTES = 116  # Ethernet, IPv6 and TCP with all options
 # tcpdump writes through stdio. With a buffer of one page, captures would make half of all system calls of a run.
 _TCPDUMP = ("stdbuf", "-o1M", "tcpdump", "-w", "-", "-s", str(SNAP_BYTES), "-B")
 # tcpdump may read a packet a second late, and loses what it has not read when it ends

@@ -16,8 +16,9 @@
  * Packing. A packet is most like the one before it of the same flow, byte by byte at the same places. So no match is
  * searched for: what is equal to that packet, at most 32 KiB back, becomes references to it (RFC 1951), all at one
  * distance, and what is not becomes literals. What a packet of TCP echoes of the other side's clock stands in a packet
- * of that side, to which it becomes a reference; and what is 8 bytes behind its like may be a payload that counts. Each block has codes by how often its symbols were in the block before,
- * so that a packet is packed at once. That takes a tenth of the time of zlib's fastest level, for fewer bytes.
+ * of that side, to which it becomes a reference; and what is 8 bytes behind its like may be a payload that counts.
+ * Each block has codes by how often its symbols were in the block before, so that a packet is packed at once. That
+ * takes a tenth of the time of zlib's fastest level, for fewer bytes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,7 +41,9 @@
 /* of the stream; see arch/um/kernel/packet_recorder.c in the patch */
 #define MAGIC "packets"
 #define VERSION 1
-#define SNAP 96
+#define SNAP 116
+#define SNAP_IPV4 96
+#define ETHERNET 14
 #define LONG UINT32_MAX
 #define SAME (1u << 31)
 #define PLACE_SHIFT 18
@@ -56,13 +59,14 @@
 #define FLOWS 1024
 #define PACKET_HEAD 16 /* of pcap */
 #define MOST_PACKET (PACKET_HEAD + SNAP)
-#define FLOW_AT (PACKET_HEAD + 14 + 12)	     /* addresses and ports of IPv4 without options */
-#define FLOW_AT_IPV6 (PACKET_HEAD + 14 + 28) /* eight bytes of the destination, and ports */
+#define COMPARED 128 /* bytes of a packet that have a bit each; the last 4 over IPv6 have one together */
+#define FLOW_AT (PACKET_HEAD + ETHERNET + 12)	     /* addresses and ports of IPv4 without options */
+#define FLOW_AT_IPV6 (PACKET_HEAD + ETHERNET + 28) /* eight bytes of the destination, and ports */
 #define LEAST_MATCH 3
 #define LONGEST_MATCH (MOST_PACKET + sizeof(uint64_t))
 #define PERIOD 8 /* bytes of a number of the payload; see docs/howto/adding-a-client.md */
 #define STAMPS 1024
-#define STAMPS_AT (PACKET_HEAD + 14 + 20 + 20) /* the first option of TCP over IPv4, and 20 later over IPv6 */
+#define STAMPS_AT (PACKET_HEAD + ETHERNET + 20 + 20) /* the first option of TCP over IPv4, and 20 later over IPv6 */
 
 /* Symbols of RFC 1951: those that packets can need. */
 #define END_OF_BLOCK 256
@@ -160,7 +164,7 @@ static uint32_t reversed(uint32_t bits, unsigned int count)
 	return result;
 }
 
-/* The symbol of a length (from 257) or distance (from 0), which has 4 or 2 symbols for each power of two: RFC 1951, 3.2.5. */
+/* The symbol of a length (from 257) or distance (from 0): 4 or 2 symbols for each power of two (RFC 1951, 3.2.5). */
 static unsigned int symbol_of(uint32_t value, unsigned int each, unsigned int *extra)
 {
 	const unsigned int power = value < 2 * each ? 0 : 31 - __builtin_clz(value / each);
@@ -326,6 +330,11 @@ static uint64_t equal(const uint8_t *one, const uint8_t *other)
 	return result;
 }
 
+static unsigned __int128 below(uint32_t bit)
+{
+	return bit ? ~(unsigned __int128)0 >> (COMPARED - bit) : 0;
+}
+
 static unsigned int ones(unsigned __int128 mask)
 {
 	const uint64_t low = ~(uint64_t)mask, high = ~(uint64_t)(mask >> 64);
@@ -471,14 +480,15 @@ static inline uint64_t *slot_of(struct capture *c, const uint8_t *timestamp)
 static void pack(struct capture *c, uint32_t size, const uint8_t *like, uint32_t like_size)
 {
 	const uint8_t *packet = c->history + c->end - size;
-	const uint32_t both = size < like_size ? size : like_size, sent = stamps(packet, size);
+	const uint32_t end = size < COMPARED ? size : COMPARED, both = end < like_size ? end : like_size;
+	const uint32_t sent = stamps(packet, size);
 	const uint64_t place = c->begins + c->end - size;
 	const unsigned __int128 equals = (equal(packet, like) | (unsigned __int128)equal(packet + 64, like + 64) << 64) &
-					 (((unsigned __int128)1 << both) - 1);
+					 below(both);
 	const unsigned __int128 repeats = ((unsigned __int128)equal(packet + 64, packet + 64 - PERIOD) << 64) &
-					  (((unsigned __int128)1 << size) - 1);
+					  below(end);
 	struct writer w = writer_of(c);
-	uint32_t back = 0, echo = size, at = 0, literals_from;
+	uint32_t back = 0, echo = end, at = 0, literals_from;
 
 	if (sent) {
 		const uint64_t last = *slot_of(c, packet + sent + 4), from = place + sent + 4;
@@ -499,8 +509,8 @@ static void pack(struct capture *c, uint32_t size, const uint8_t *like, uint32_t
 		c->open += at;
 		close_match(c, &w);
 	}
-	for (literals_from = at; at < size;) {
-		const uint32_t until = at < echo ? echo : size;
+	for (literals_from = at; at < end;) {
+		const uint32_t until = at < echo ? echo : end;
 		const uint32_t same = ones(equals >> at), repeated = at < 64 ? 0 : ones(repeats >> at);
 		const uint32_t longer = same < repeated ? repeated : same, length = longer < until - at ? longer : until - at;
 
@@ -515,7 +525,10 @@ static void pack(struct capture *c, uint32_t size, const uint8_t *like, uint32_t
 			at += at < 64 && length < until - at ? length + 1 : 1; /* the one behind those that are equal differs */
 		}
 	}
-	if (literals_from < size) {
+	if (end < size && c->open && literals_from == end && c->distance == packet - like && size <= like_size &&
+	    !memcmp(packet + end, like + end, size - end)) {
+		c->open += size - end;
+	} else if (literals_from < size) {
 		close_match(c, &w);
 		add_literals(c, &w, packet + literals_from, packet + size);
 	}
@@ -594,12 +607,21 @@ static bool end(struct capture *c)
 	return flush(c);
 }
 
+/* How many bytes of a packet the recorder keeps. */
+static uint32_t held_of(const uint8_t *packet, uint32_t length)
+{
+	const uint32_t snap = length > ETHERNET && packet[12] == 0x08 && !packet[13] ? SNAP_IPV4 : SNAP;
+
+	return length < snap ? length : snap;
+}
+
 /* Follow the stream to its end, or until something is wrong; returns the instant of the last packet. */
 static uint64_t follow(void)
 {
 	uint8_t saved[SNAP];
 	const uint8_t *last = NULL;
-	uint32_t last_length = 0, head[PACKET_HEAD / sizeof(uint32_t)] = {0}; /* seconds, ns, held bytes, length */
+	uint32_t head[PACKET_HEAD / sizeof(uint32_t)] = {0}; /* seconds, ns, held bytes, length */
+	uint32_t last_length = 0, held = 0;
 	size_t have = 0, at = 0;
 	bool begun = false, any = false;
 
@@ -607,7 +629,7 @@ static uint64_t follow(void)
 		ssize_t got;
 
 		if (last)
-			last = memcpy(saved, last, SNAP);
+			last = memcpy(saved, last, held);
 		have -= at;
 		memmove(stream, stream + at, have);
 		at = 0;
@@ -631,7 +653,7 @@ static uint64_t follow(void)
 		}
 		while (have - at >= 2 * sizeof(uint32_t)) {
 			const uint8_t *record = stream + at;
-			uint32_t since, what, length, held, received;
+			uint32_t since, what, length, received;
 
 			memcpy(&since, record, sizeof(since));
 			record += sizeof(since);
@@ -654,17 +676,19 @@ static uint64_t follow(void)
 			memcpy(&what, record, sizeof(what));
 			record += sizeof(what);
 			length = what & LENGTH;
-			held = length < SNAP ? length : SNAP;
 			if (what & SAME) {
 				if (!last || length != last_length) {
 					wrong = "found a packet that is like none";
 					break;
 				}
 			} else {
-				if ((size_t)(stream + have - record) < held)
+				const size_t follows = stream + have - record;
+
+				if (follows < length && (follows < ETHERNET || follows < held_of(record, length)))
 					break;
 				last = record;
 				last_length = length;
+				held = held_of(record, length);
 				record += held;
 			}
 			for (head[1] += since % SECOND, head[0] += since / SECOND; head[1] >= SECOND; head[1] -= SECOND)

@@ -1,5 +1,7 @@
 """The same scenarios over IPv4 and IPv6: what differs is what 20 more bytes of each header change, and nothing else."""
 
+import gzip
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,6 +153,23 @@ def test_the_queue_and_the_losses_are_found_in_packets(runs: dict[int, Run], tmp
         assert len(run.drops().times) == counted
         pcapng.write(run.folder, tmp_path / "all.pcapng")
         assert (tmp_path / "all.pcapng").read_bytes().count(pcapng.DROPPED.encode()) == counted
+
+
+@pytest.mark.parametrize(("version", "ip_bytes", "kept_bytes"), [(4, 20, 96), (6, 40, 116)])
+def test_captures_keep_all_options(runs: dict[int, Run], version: int, ip_bytes: int, kept_bytes: int) -> None:
+    """Those with SACK blocks are the longest: 14 bytes of Ethernet, IP, and 20 + 12 + 28 of TCP."""
+    longest = 0
+    for file in (runs[version].folder / "pcap").glob("*sender*.gz"):
+        content = gzip.decompress(file.read_bytes())
+        at = 24
+        while at < len(content):
+            held, length = struct.unpack_from("<2I", content, at + 8)
+            packet = content[at + 16 : at + 16 + held]
+            headers = 14 + ip_bytes + packet[14 + ip_bytes + 12] // 16 * 4
+            assert held == min(length, kept_bytes) and held >= headers
+            longest = max(longest, headers)
+            at += 16 + held
+    assert longest > 14 + ip_bytes + 20 + 12 + 2 + 8
 
 
 @pytest.fixture(scope="module")
