@@ -208,7 +208,7 @@ def _ethernet(kind: str, number: int, source: random.Random) -> bytes:
     if kind == "utp":
         payload = b"".join(struct.pack(">Q", 170 * number + each) for each in range(9))
         ip = b"\x45\0\5\xdc\0\0\x40\0\x40\x11\0\0" + address * 2
-        return (bytes(12) + b"\x08\0" + ip + bytes(8) + b"\1\0" + clocks + bytes(10) + payload)
+        return bytes(12) + b"\x08\0" + ip + bytes(8) + b"\1\0" + clocks + bytes(10) + payload
     tcp = b"\x13\x89\xdf\xf8" + struct.pack(">II", 1448 * number, 1448 * number + 9) + b"\x80\x10\xfa\xf0\0\0\0\0"
     version = b"\x86\xdd\x60" + bytes(7) + address * 8 if kind == "ipv6" else b"\x08\0\x45" + bytes(11) + address * 2
     return (bytes(12) + version + tcp + b"\1\1\x08\x0a" + clocks + bytes(96))[: 66 if back and kind == "tcp" else None]
