@@ -25,6 +25,7 @@ HUNG: Final = 3
 
 _OF_A_CORE_BYTES: Final = 64 << 20  # libraries have a thread for each, with a stack and a buffer that few ever fill
 _PAGE_BYTES: Final = resource.getpagesize()
+_NO_STACK: Final = "can't start new thread"  # Python's words where there is no memory for it
 _DATA: Final = 5  # field of /proc/self/statm: what this process, and nobody else, may write to
 
 
@@ -50,7 +51,9 @@ def ended_after(limit_s: float, doing: str, memory_bytes: int = MEMORY_BYTES) ->
     timer.start()
     try:
         yield
-    except MemoryError:
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and str(error) != _NO_STACK:
+            raise
         raise BadInputError(f"{doing} wanted more than {memory_bytes / (1 << 30):g} GiB of memory") from None
     finally:
         timer.cancel()

@@ -15,7 +15,6 @@ import math
 import operator
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache
 from statistics import fmean
 from typing import Any, Final, NoReturn
 
@@ -304,14 +303,9 @@ def _name_of(called: Callable[..., Any]) -> str:
     return getattr(called, "__name__", "a word")
 
 
-@cache
-def _signature(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    return dict(inspect.signature(function, eval_str=True).parameters)
-
-
 def _parameters(called: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     function = getattr(called, "__func__", called)
-    return {name: each for name, each in _signature(function).items() if name != "self"}
+    return {name: each for name, each in kinds.signature(function).parameters.items() if name != "self"}
 
 
 def _wrong(name: str, kind: Any, value: object) -> str | None:

@@ -9,9 +9,9 @@ import math
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from analysis.claims import syntax
 from analysis.run import Run
@@ -32,6 +32,7 @@ BARE: Final = "a word without its arguments"
 _GIVEN: Final[Mapping[Any, str]] = MappingProxyType(
     {float: NUMBER, int: NUMBER, bool: TRUTH, str: TEXT, Series: SERIES, Instants: INSTANTS}
 )
+_SIGNATURES: Final[WeakKeyDictionary[Callable[..., Any], inspect.Signature]] = WeakKeyDictionary()
 _CLASSES: Final[Mapping[str, type]] = MappingProxyType({RUN: Run, SERIES: Series, INSTANTS: Instants})
 _INSTANTS: Final = ("t", "t0", "t1", "after", "until")  # arguments of words
 # what arguments of these names mean, in all words that have them: the smallest value, the largest, and in words
@@ -287,13 +288,15 @@ def outside(name: str, value: float) -> str | None:
 
 
 def _given(function: Callable[..., Any]) -> str | None:
-    kind = _signature(function).return_annotation
+    kind = signature(function).return_annotation
     return LIST if getattr(kind, "__origin__", None) is list else _GIVEN.get(kind)
 
 
-@cache
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(function, eval_str=True)
+def signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return a function's signature, which is kept no longer than the function: one that looks up cells has runs."""
+    if function not in _SIGNATURES:
+        _SIGNATURES[function] = inspect.signature(function, eval_str=True)
+    return _SIGNATURES[function]
 
 
 def _bound(function: Callable[..., Any], given: list[str | None], named: dict[str, str | None]) -> list[str]:
@@ -301,7 +304,7 @@ def _bound(function: Callable[..., Any], given: list[str | None], named: dict[st
 
     Raises ValueError for too many or too few, a name that there is not, or a kind that does not fit.
     """
-    parameters = {name: each for name, each in _signature(function).parameters.items() if name != "self"}
+    parameters = {name: each for name, each in signature(function).parameters.items() if name != "self"}
     written = [*list(parameters)[: len(given)], *named]
     missing = [name for name, each in parameters.items() if each.default is each.empty and name not in written]
     if len(given) > len(parameters) or len(set(written)) < len(written) or set(written) - {*parameters} or missing:

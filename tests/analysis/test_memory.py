@@ -1,15 +1,19 @@
 """Bounded memory: the analysis needs no more for longer captures, nor for more runs."""
 
+import gc
 import json
 import os
 import shutil
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from analysis.claims.question import Question
+from analysis.runs import Runs
 from analysis.table_cache import TableCache, held_bytes
 from tests.analysis.synthetic import NS, ORIGIN_NS, Made, frame, pcap, vouch, write
 
@@ -84,6 +88,16 @@ def test_columns_do_not_hold_a_capture_and_measures_not_all_runs(runs: Path, tmp
     waited_ms, lost, _ = json.loads(said)
     assert waited_ms == pytest.approx({str(seed): 3.0 for seed in range(1, 7)})
     assert set(lost.values()) == {0.0}
+
+
+def test_the_runs_of_a_question_go_with_it(tmp_path: Path) -> None:
+    write(tmp_path, Made([]))
+    ask = Question(Runs(tmp_path), "made-by-hand", {})
+    assert ask.numbers("cell('single').flow_count + mean_over_seeds('single', 'flow_count')", None)
+    runs = weakref.ref(ask.runs)
+    del ask
+    gc.collect()
+    assert runs() is None
 
 
 def test_what_was_not_used_for_longest_is_let_go() -> None:

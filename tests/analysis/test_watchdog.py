@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -35,6 +36,14 @@ def test_a_command_that_wants_all_memory_is_refused() -> None:
     ):
         bytearray((os.cpu_count() or 1) << 29)
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    finished = threading.Event()
+    with (
+        pytest.raises(BadInputError, match=r"^reading wanted more than 0.0625 GiB of memory$"),
+        ended_after(600, "reading", 1 << 26),
+    ):
+        for _ in range(16 * (1 + (os.cpu_count() or 1))):  # twice as many as have room for their stacks
+            threading.Thread(target=finished.wait).start()
+    finished.set()
     asked = "import resource; print(resource.getrlimit(resource.RLIMIT_DATA)[0])"
     with ended_after(600, "reading", 1 << 28):  # processes that are started inside have it, too
         said = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True, text=True).stdout
