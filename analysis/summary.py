@@ -57,9 +57,10 @@ def print_summary(
 
 
 def _counts_there(view: StudyView, reference: Beside | None) -> Counter[str]:
-    """Count a study's findings by their verdicts in the reference set; nothing where that has none of them."""
+    """Count what the line above counts, by the reference set's verdicts; nothing where that has none of them."""
     claims = [claim for experiment in view.experiments for claim in experiment.claims]
-    return Counter(states_there(claims, reference).values())
+    there = states_there(claims, reference)
+    return Counter(there[one.name] for one in view.findings if not one.apart and one.name in there)
 
 
 def _amount(head: str, counts: Mapping[str, int]) -> int:

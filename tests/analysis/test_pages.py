@@ -100,6 +100,19 @@ def test_a_quick_look_has_the_findings_of_the_reference_set(quick: Path, tmp_pat
     assert {finding.name: finding.there for finding in looks} == here
 
 
+def test_the_terminals_table_counts_the_same_findings_here_and_there(
+    quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["summary", "--results", str(quick.parent / "here"), "--reference", str(kept_results.REFERENCE)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    of_papers = [at for at, line in enumerate(lines) if re.match(r"(ICCCN|PAM|AINA|EUNICE) 20", line)]
+    assert len(of_papers) == 4
+    for at in of_papers:
+        assert lines[at + 1].split()[0] == "reference"
+        all_here = int(re.findall(r": (\d+)", lines[at])[0])
+        assert sum(map(int, re.findall(r"\d+", lines[at + 1]))) == all_here, lines[at]
+
+
 def test_a_finding_links_the_claim_that_decided_it_in_the_reference_set(quick: Path) -> None:
     experiments = collect(quick.parent / "here")
     claims = {page_of(claim["id"]): claim for experiment in experiments for claim in experiment.claims}
