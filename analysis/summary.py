@@ -13,13 +13,13 @@ from analysis.report.beside import Beside
 from analysis.report.overview import StudyView, states_there, studies
 from analysis.report.results import LOOKS, NOT_HERE, collect, is_quick
 
-COLUMNS: Final = {  # head, style, and the states of findings that it counts: verdicts, and what one seed says instead
-    "hold": ("green", (Verdict.HOLDS, LOOKS[Verdict.HOLDS])),
-    "nearly": ("yellow", (Verdict.NEARLY, LOOKS[Verdict.NEARLY])),
-    "do not": ("red", (Verdict.FAILS, LOOKS[Verdict.FAILS])),
-    "open": ("magenta", (Verdict.OPEN, LOOKS[Verdict.OPEN])),
-    "cannot be\ntested": ("dim", (Verdict.UNTESTABLE,)),
-    "not judged\nhere": ("dim", (NOT_HERE,)),
+COLUMNS: Final = {  # head, style, and the state of findings that it counts
+    "hold": ("green", Verdict.HOLDS),
+    "nearly": ("yellow", Verdict.NEARLY),
+    "do not": ("red", Verdict.FAILS),
+    "open": ("magenta", Verdict.OPEN),
+    "cannot be\ntested": ("dim", Verdict.UNTESTABLE),
+    "not judged\nhere": ("dim", NOT_HERE),
 }
 
 
@@ -29,17 +29,20 @@ def print_summary(
     """Print how many findings of each study have which answer, here and in the reference set, and what to do next."""
     experiments = collect(results)
     is_look = is_quick(experiments)
-    rows: list[tuple[str, str, Mapping[str, int]]] = []
+    rows: list[tuple[str, str, Counter[str]]] = []
     for view in studies(experiments, None):
         rows.append((f"{view.label}: {view.counts.total()}", "one seed" if is_look else "here", view.counts))
         if there := _counts_there(view, reference):
             rows.append(("", "reference", there))
-    heads = [head for head in COLUMNS if any(_amount(head, counts) for _, _, counts in rows)]
+    # one seed says of each finding what stands in its column; beside findings with more seeds it leaves some open
+    as_verdict = {look: verdict if is_look else Verdict.OPEN for verdict, look in LOOKS.items()}
+    rows = [(study, whose, _in_columns(counts, as_verdict)) for study, whose, counts in rows]
+    heads = [head for head, (_, state) in COLUMNS.items() if any(counts[state] for _, _, counts in rows)]
     table = Table("findings", "", box=None, header_style="dim", pad_edge=False)
     for head in heads:
         table.add_column(head, justify="right", style=COLUMNS[head][0])
     for study, whose, counts in rows:
-        cells = (str(_amount(head, counts) or "") for head in heads)
+        cells = (str(counts[COLUMNS[head][1]] or "") for head in heads)
         table.add_row(study, whose, *cells, style=None if study else "dim")
     console = console or Console()
     console.print(table)
@@ -63,5 +66,8 @@ def _counts_there(view: StudyView, reference: Beside | None) -> Counter[str]:
     return Counter(there[one.name] for one in view.findings if not one.apart and one.name in there)
 
 
-def _amount(head: str, counts: Mapping[str, int]) -> int:
-    return sum(counts.get(state, 0) for state in COLUMNS[head][1])
+def _in_columns(counts: Mapping[str, int], as_verdict: Mapping[str, str]) -> Counter[str]:
+    states: Counter[str] = Counter()
+    for state, amount in counts.items():
+        states[as_verdict.get(state, state)] += amount
+    return states

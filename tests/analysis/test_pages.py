@@ -113,6 +113,18 @@ def test_the_terminals_table_counts_the_same_findings_here_and_there(
         assert sum(map(int, re.findall(r"\d+", lines[at + 1]))) == all_here, lines[at]
 
 
+def test_the_terminals_table_of_all_seeds_is_the_readmes(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reference = ["--reference", str(kept_results.REFERENCE)]
+    assert main(["summary", "--results", str(report.parent / "here"), *reference]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    for paper in ("PAM 2010", "AINA 2011", "EUNICE 2011"):  # the report has another verdict for a claim of ICCCN's
+        [row] = [line for line in readme.splitlines() if line.startswith(f"| [{paper}]")]
+        at = next(at for at, line in enumerate(lines) if line.startswith(paper))
+        counted = [re.findall(r"\d+", lines[at].partition("here")[2]), re.findall(r"\d+", lines[at + 1])]
+        assert counted == [re.findall(r"\d+", row.split("|")[3])[1:]] * 2, paper
+
+
 def test_a_finding_links_the_claim_that_decided_it_in_the_reference_set(quick: Path) -> None:
     experiments = collect(quick.parent / "here")
     claims = {page_of(claim["id"]): claim for experiment in experiments for claim in experiment.claims}
