@@ -71,8 +71,14 @@ def _named(step_s: float) -> dict[str, Panel]:
         "rate": Panel(
             "rate [Mbit/s]",
             rate,
-            lambda run: _rates(run, step_s),
+            lambda run: _rates(run, lambda flow: _rate(run, flow, step_s)),
             of_flow=lambda run, flow: _rate(run, flow, step_s),
+        ),
+        "sent-rate": Panel(
+            "rate at the sender [Mbit/s]",
+            f"rate at which each sender sends, in steps of {step_s:g} s, repeats included",
+            lambda run: _rates(run, lambda flow: _sent_rate(run, flow, step_s)),
+            of_flow=lambda run, flow: _sent_rate(run, flow, step_s),
         ),
         "window": Panel("window [packets]", "congestion window of each sender", _windows, of_flow=Run.cwnd),
         "in-flight": _by_flow("in flight [packets]", "packets sent and not acknowledged, from captures", Run.in_flight),
@@ -142,10 +148,14 @@ def _rate(run: Run, flow: str, step_s: float) -> Series:
     return rate(flow, step_s).window(run.flow(flow).start_s).scaled(1e-6)
 
 
-def _rates(run: Run, step_s: float) -> Lines:
-    """Give the rate of each flow, above the capacity where that changes."""
-    rates = _each(run, lambda flow: _rate(run, flow, step_s))
-    return {CAPACITY: run.capacity_bps.scaled(1e-6), **rates} if run.settings.rate_steps else rates
+def _sent_rate(run: Run, flow: str, step_s: float) -> Series:
+    return run.sent_rate(flow, step_s).window(run.flow(flow).start_s).scaled(1e-6)
+
+
+def _rates(run: Run, rate: Callable[[str], Series]) -> Lines:
+    """Give the rate of each flow and, on top, the capacity where that changes: a flow that fills the link hides it."""
+    rates = _each(run, rate)
+    return {**rates, CAPACITY: run.capacity_bps.scaled(1e-6)} if run.settings.rate_steps else rates
 
 
 def _path(run: Run) -> Lines:

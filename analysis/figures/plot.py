@@ -38,6 +38,7 @@ class PlotLine:
     band: Band
     stroke: int = 0  # of STROKES
     each: Sequence[tuple[float, float, float]] = ()  # from when until when (s) each value occurs, instead of the band
+    of_path: bool = False  # a property of the path, whatever flows there are
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Mark:
     low: float | None = None
     high: float | None = None
     cell: str | None = None  # the only one it speaks of
+    everywhere: bool = False  # in the cells of other experiments, too
 
     @property
     def words(self) -> str:

@@ -409,9 +409,9 @@ PANELS: dict[str, object] = {"kind": "time-series", "panels": ["rate"]}
         (
             OF_CELL,
             PANELS | {"panels": ["rate", "wait-ms"]},
-            "figure.panels[1]: found 'wait-ms'; allowed: rate, window,",
+            "figure.panels[1]: found 'wait-ms'; allowed: rate, sent-rate, window,",
         ),
-        (OF_CELL, {"kind": "time-series"}, "figure.panels: missing; allowed: a list of rate, window"),
+        (OF_CELL, {"kind": "time-series"}, "figure.panels: missing; allowed: a list of rate, sent-rate, window"),
         (
             OF_CELL,
             PANELS | {"cells": [{"cell": "b", "title": "t"}]},

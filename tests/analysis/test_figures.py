@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -166,16 +167,39 @@ def test_a_panel_of_the_path_has_what_the_scenario_changes_of_it(tmp_path: Path)
     assert ">forward delay<" in svg_of(tmp_path) and ">path [ms]<" in svg_of(tmp_path).lower()
 
 
+def test_cells_in_one_plot_have_the_courses_of_path_and_capacity_once_and_on_top(tmp_path: Path) -> None:
+    events = [
+        {"at_ns": 4 * 10**9, "on": "path", "delay": {"forward_ns": 40 * 10**6}},
+        {"at_ns": 6 * 10**9, "on": "bottleneck", "rate_bps": 5 * 10**6},
+    ]
+    for buffer, seed in product((20, 40), (1, 2)):
+        made = plain()
+        made.cell, made.seed = f"buffer={buffer}p", seed
+        made.changes = {"events": events, "bottleneck": {"rate_bps": 12_000_000, "buffer_pkts": buffer}}
+        assert main(["columns", str(write(tmp_path, made))]) == 0
+    cells = [{"cell": f"buffer={size}p", "title": f"{size} packets"} for size in (20, 40)]
+    figure = {"kind": "time-series", "panels": ["rate", "path", "queue"], "cells": cells, "together": True}
+    assert draw(tmp_path, tmp_path, figure) == 0
+    svg = svg_of(tmp_path)
+    assert [svg.count(f">{name}<") for name in ("capacity", "forward delay", "buffer 20", "buffer 40")] == [1, 1, 1, 1]
+    drawn = re.findall(r'; s: ([^"]+)" [^>]*"line mark"[^>]* stroke-dasharray="([0-9,]+)"', svg)
+    # dashed, and after the rates that it may lie on
+    assert drawn[:3] == [("20 packets", "1,0"), ("40 packets", "1,0"), ("capacity", "4,2")]
+    # rates and capacity are four lines, two of each cell
+    assert "Where lines are many, bands are of that seed alone." in (tmp_path / "made-by-hand/figure.txt").read_text()
+
+
 def test_a_figure_has_cells_of_other_experiments_beside_its_own(tmp_path: Path) -> None:
     for name, cell in (("made-by-hand", "buffer=20p"), ("another", "single")):
         made = plain()
         made.experiment, made.cell = name, cell
         assert main(["columns", str(write(tmp_path, made))]) == 0
     cells = [{"cell": "buffer=20p", "title": "upper"}, {"runs_of": "another", "cell": "single", "title": "lower"}]
-    marks = [{"at": 2, "text": "of the upper one"}]
+    marks = [{"at": 2, "text": "of the upper one"}, {"at": 8, "text": "of both", "everywhere": True}]
     assert draw(tmp_path, tmp_path, {"kind": "time-series", "panels": ["queue"], "cells": cells, "marks": marks}) == 0
     svg = svg_of(tmp_path)
     assert svg.count(">upper<") == svg.count(">lower<") == svg.count(">of the upper one<") == 1
+    assert svg.count(">of both<") == 2
 
 
 def test_each_value_that_occurs_is_a_stroke(runs: Path, tmp_path: Path) -> None:
@@ -522,7 +546,7 @@ def test_what_never_happens_is_told_in_figures_of_numbers(runs: Path, tmp_path: 
         ({"kind": "pie"}, "figure.kind: found 'pie'; allowed: time-series, curves, table, values-by-seed"),
         (
             {"kind": "time-series", "panels": ["wind"]},
-            "rate, window, in-flight, queue, queue-ms, waited-ms, estimate-ms, rtt-ms, path (did you mean window?)",
+            "rate, sent-rate, window, in-flight, queue, queue-ms, waited-ms, estimate-ms, rtt-ms, path (did you mean",
         ),
         (
             {"kind": "time-series", "panels": ["rate"], "cells": ["x"]},

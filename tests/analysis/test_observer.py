@@ -10,6 +10,7 @@ from analysis.capture.columns import write_columns
 from analysis.claims.expressions import evaluate
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
+from analysis.figures import panels
 from analysis.observer import control, datagrams, delay, limits, sizes
 from analysis.observer.conversation import Answers, Conversation, DataPackets, Samples, unwrapped
 from analysis.observer.description import described, facts
@@ -223,6 +224,8 @@ def test_the_rate_at_a_sender_counts_each_packet_that_it_sends(busy: Run) -> Non
     assert busy.sent_rate("utp", 0.5).at(6) == pytest.approx(
         16 * sent.ip_bytes[(sent.times >= 6) & (sent.times < 6.5)].sum()
     )
+    drawn = panels._named(0.5)["sent-rate"].lines(busy)["utp"]
+    assert drawn.at(6) == pytest.approx(1e-6 * busy.sent_rate("utp", 0.5).at(6))
 
 
 def test_a_target_that_no_delay_reached_is_none_that_claims_may_use(tmp_path: Path) -> None:

@@ -59,9 +59,9 @@ class TimeSeries:
 
     Its declaration has `panels` (names of `panels.py`, or expressions), and may have the `interval` [s, s] (default:
     the whole run), `cells` (default: all; with `runs_of` one of another experiment, for a figure of several panels),
-    `step` (s, of rates) and `marks`, instants that the paper's text names, in the cells of the experiment itself.
-    `heights` are values that the paper prints, by their claims, on the axis of the first panel. With `together: true`
-    the lines of all cells lie in one plot.
+    `step` (s, of rates) and `marks`, instants that the paper's text names, in the cells of the experiment itself; with
+    `everywhere: true` in all. `heights` are values that the paper prints, by their claims, on the axis of the first
+    panel. With `together: true` the lines of all cells lie in one plot.
     """
 
     def __init__(self, figure: Fields, ask: Question, claims: list[Fields], named: RoleChoice = roles.of_flows) -> None:
@@ -92,7 +92,7 @@ class TimeSeries:
             which = "first of 2 seeds" if count == 2 else f"seed closest to the median of {count}"
             text += f" Each line is the {which}, smoothed to medians; its band reaches from the smallest to the largest"
             text += " value of all seeds."
-            if any(len(panel.lines) >= MANY for plots in self._plots for panel in plots):
+            if any(self._are_many(len(panel.lines)) for plots in self._plots for panel in plots):
                 text += " Where lines are many, bands are of that seed alone."
         else:
             text += f" Seed {self._columns[0].shown.settings.seed}."
@@ -163,33 +163,23 @@ class TimeSeries:
         return [(column.title, plots) for column, plots in zip(self._columns, self._plots, strict=True)]
 
     def _joined(self) -> list[tuple[str | None, list[Plot]]]:
-        """Join the plots of all cells: each line has the title of its cell, and a colour of its protocol."""
+        """Join the plots of all cells: each line of a flow has the title of its cell, and a colour of its protocol.
+
+        What the cells share stands there once: the course of the capacity, and that of the path.
+        """
         titles = [column.title or column.cell for column in self._columns]
         senders = [
             replace(column.shown.settings.flows[0], name=title, start_s=0.0)
             for title, column in zip(titles, self._columns, strict=True)
         ]
         named = self._named(senders)
-        joined = []
-        for row in zip(*self._plots, strict=True):
-            lines = [
-                replace(line, label=title, colour=named[title].colour)
-                for title, plots in zip(titles, row, strict=True)
-                for line in plots.lines
-            ]
-            joined.append(replace(row[0], lines=lines, top=max(plots.top for plots in row)))
-        return [(None, joined)]
+        return [(None, [_join(row, titles, named) for row in zip(*self._plots, strict=True)])]
 
     @cached_property
     def _plots(self) -> list[list[Plot]]:
         """Plots of each column, from top to bottom, in the finest intervals."""
         made: list[list[Plot]] = [[] for _ in self._columns]
-        marks = [
-            [mark for mark in self._marks if mark.cell in (None, column.cell) or len(self._columns) == 1]
-            if column.shown.settings.experiment == self._experiment
-            else []
-            for column in self._columns
-        ]
+        marks = [[mark for mark in self._marks if self._is_of(mark, column)] for column in self._columns]
         for index, panel in enumerate(self._panels):
             lines = [self._lines(column, panel) for column in self._columns]
             levels = [panel.levels(column.shown) for column in self._columns]
@@ -211,6 +201,11 @@ class TimeSeries:
                 )
         return made
 
+    def _is_of(self, mark: Mark, column: CellSeries) -> bool:
+        """Say whether an instant of the paper stands in the plots of a cell."""
+        is_own = column.shown.settings.experiment == self._experiment
+        return mark.everywhere or (is_own and (mark.cell in (None, column.cell) or len(self._columns) == 1))
+
     def _lines(self, column: CellSeries, panel: Panel) -> list[PlotLine]:
         t0, t1 = self._interval
         shown = panel.lines(column.shown)
@@ -220,10 +215,16 @@ class TimeSeries:
             if series.start < t1:
                 role = named.get(name) or _role(name)
                 others = (panel.lines(run).get(name) for run in column.runs if run is not column.shown)
-                ranges = band(series, filter(None, others) if len(shown) < MANY else (), t0, t1, FINEST)
+                ranges = band(series, () if self._are_many(len(shown)) else filter(None, others), t0, t1, FINEST)
                 each = strokes(series, t0, t1, STROKES) if panel.each else []
-                lines.append(PlotLine(role.label, role.colour, ranges, _stroke(name, role, lines), each))
+                stroke = _stroke(name, role, lines)
+                of_path = name not in named and _of_path(name)
+                lines.append(PlotLine(role.label, role.colour, ranges, stroke, each, of_path))
         return lines
+
+    def _are_many(self, lines: int) -> bool:
+        """Say whether a plot with so many lines of each of its cells has too many for ranges over the seeds."""
+        return lines * (len(self._columns) if self._together else 1) >= MANY
 
     def _roles(self, column: CellSeries) -> dict[str, Role]:
         of_flows = self._named(column.shown.settings.flows)
@@ -235,8 +236,28 @@ class TimeSeries:
 
 
 def _stroke(name: str, role: Role, before: Sequence[PlotLine]) -> int:
-    """Choose how to draw a line: of several of one colour, such as the queues of both paths, the first through."""
-    return 1 if name == panels.SUM else min(sum(line.colour == role.colour for line in before), len(plot.STROKES) - 1)
+    """Choose how to draw a line: of several of one colour, such as the queues of both paths, the first through.
+
+    What may lie on the line of a flow is dashed, so that both are seen.
+    """
+    if name in (panels.SUM, panels.CAPACITY):
+        return 1
+    return min(sum(line.colour == role.colour for line in before), len(plot.STROKES) - 1)
+
+
+def _join(plots: Sequence[Plot], titles: Sequence[str], named: Mapping[str, Role]) -> Plot:
+    """Join the plots of one panel. What is the same in all of them stands there once: lines of the path, and levels."""
+    flows, of_path = list[PlotLine](), dict[tuple[str, bytes], PlotLine]()
+    for title, of_cell in zip(titles, plots, strict=True):
+        for line in of_cell.lines:
+            if line.of_path:
+                label = f"{line.label}, {title}" if line.label in {name for name, _ in of_path} else line.label
+                of_path.setdefault((line.label, line.band.middle.tobytes()), replace(line, label=label))
+            else:
+                flows.append(replace(line, label=title, colour=named[title].colour))
+    levels = dict.fromkeys(level for of_cell in plots for level in of_cell.levels)
+    top = max(of_cell.top for of_cell in plots)
+    return replace(plots[0], lines=[*flows, *of_path.values()], levels=list(levels), top=top)
 
 
 def _tops(lines: list[list[PlotLine]], levels: list[panels.Levels]) -> list[float]:
@@ -247,8 +268,11 @@ def _tops(lines: list[list[PlotLine]], levels: list[panels.Levels]) -> list[floa
 
 def _role(name: str) -> Role:
     """Give the role of a line that is no flow's."""
-    of_path = name in (panels.SUM, panels.CAPACITY) or name.endswith(panels.OF_PATH)
-    return Role(name, style.SOFT) if of_path else Role(name, roles.colour("queue"))
+    return Role(name, style.SOFT if name == panels.SUM or _of_path(name) else roles.colour("queue"))
+
+
+def _of_path(name: str) -> bool:
+    return name == panels.CAPACITY or name.endswith(panels.OF_PATH)
 
 
 def _beside(cells: int) -> int:
@@ -258,15 +282,16 @@ def _beside(cells: int) -> int:
 
 def _mark(declared: Fields, claims: list[Fields]) -> Mark:
     """Read an instant, or take the one that a claim says the paper prints, with what is allowed around it."""
-    text = declared.get("text", str)
+    text, everywhere = declared.get("text", str), declared.maybe("everywhere", bool) or False
     if "claim" not in declared.data:
-        return Mark(text, declared.get("at", float), declared.get("at", float))
+        at = declared.get("at", float)
+        return Mark(text, at, at, everywhere=everywhere)
     named = declared.get("claim", str)
     for claim in claims:
         if claim.get("id", str).rpartition("/")[2] == named:
             begin, end = map(float, claim.maybe("interval", list) or [claim.get("paper", str)] * 2)
             low, high = (claim.maybe("zones", dict) or {}).get("holds", (None, None))
-            return Mark(text, begin, end, low, high, claim.maybe("cell", str))
+            return Mark(text, begin, end, low, high, claim.maybe("cell", str), everywhere)
     raise declared.error(declared.name("claim"), named, "the last part of the id of a claim of this experiment")
 
 
