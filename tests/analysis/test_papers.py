@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main as analyse
+from analysis.claims import registry
+from analysis.judge.of_claim import judge
 from analysis.judge.verdict import Verdict
 from analysis.reference.papers import of_papers
 from testbed.tables import main
@@ -52,6 +54,18 @@ def test_a_bound_that_is_ours_is_called_so_where_it_decides() -> None:
             claim = entries[finding.claim]
             is_ours = "bound" in claim.get("ours", ()) and claim["verdict"] != Verdict.UNTESTABLE
             assert ("by our bound" in line) == is_ours, line
+
+
+def test_a_number_of_a_formula_is_not_met_by_half_of_it() -> None:
+    judged = []
+    for folder in registry.folders_of_studies(STUDIES):
+        conformance = registry.load_study(folder).apart.get("conformance", [])
+        for experiment in map(registry.load, registry.claims_files(folder)):
+            for claim in experiment.claims:
+                if claim.finding in conformance and claim.value and claim.measure and not claim.holds:
+                    judgement = judge(claim, experiment.words, {1: claim.value / 2}, {})
+                    judged.append((claim.id, judgement and judgement.verdict))
+    assert judged and [name for name, verdict in judged if verdict != Verdict.FAILS] == []
 
 
 def test_a_page_without_marks_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
