@@ -6,6 +6,10 @@ seed that alone is in favour of it. A claim reads the runs of its own experiment
 are. What fails with which change goes to FOLDER/rivals.json, which a further call adds to, and with --page into the
 table of docs/results/rivals.md.
 
+With --recorded RUNS it runs nothing, and measures each of the others where the recorded run of another cell stands in
+the place of one that the claim reads: of any experiment of the study with the same path, then of its own experiment
+with another path. What fails then goes to FOLDER/recorded.json.
+
 With --convention it tells instead which claims of a study get another verdict in their first seed where all its runs
 follow one convention about what its paper leaves open: each of CONVENTIONS, into FOLDER/conventions.json.
 """
@@ -17,6 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,17 +37,29 @@ from common.counts import plural
 from engine.errors import EngineError
 from scenarios.errors import ScenarioError
 from scenarios.implementations import Implementation, resolved_parameters
-from scenarios.resolve import Cell, resolve
+from scenarios.resolve import COMPLETE, Cell, expand, resolve
 from testbed.claim import Named, claims, what_it_reads
 from testbed.folders import REFERENCE
 from testbed.need import needed
 
 PAGE: Final = Path(__file__).parents[2] / "docs/results/rivals.md"
 START, END = "<!-- rivals: written by python -m tests.workflows.rivals -->", "<!-- end of rivals -->"
+FIRST, LAST = (
+    "<!-- recorded rivals: written by python -m tests.workflows.rivals -->",
+    "<!-- end of recorded rivals -->",
+)
 BEGIN, CLOSE = "<!-- conventions: written by python -m tests.workflows.rivals -->", "<!-- end of conventions -->"
 FOUND: Final = "rivals.json"
 NOTHING: Final = "nothing that was tried"
 OTHERWISE: Final = "conventions.json"
+RECORDED: Final = "recorded.json"
+MOST: Final = 48  # recorded cells that a claim is measured with, for all that it reads together
+FEWEST: Final = 4  # for each
+NOT_OF_PATH: Final = (
+    *("cell_values", "title", "flows", "tcp", "offload"),
+    *("duration_ns", "sample_ns", "captures", "keep_captures"),
+)
+"""What of a cell's settings is not its path."""
 Settings = dict[str, Any]
 Change = Callable[[Settings, Mapping[str, Implementation]], None]
 """Changes the settings of a cell, or leaves them where it does not apply."""
@@ -174,6 +191,7 @@ class Trial:
         self.known = claims()
         self.kept = read(REFERENCE)[1]
         self.found = _read(folder / FOUND)
+        self.recorded = _read(folder / RECORDED)
 
     def of_papers(self) -> Iterator[Named]:
         """Yield the claims of papers that runs decide."""
@@ -201,6 +219,44 @@ class Trial:
         _write(self.folder / FOUND, self.found)
         print(f"{experiment}: {len(wanted) - len(left)} of {len(wanted)} fail", flush=True)
 
+    def compare(self, experiment: str, wanted: Sequence[Named], folder: Path) -> None:
+        """Look among recorded runs for the first that makes each of an experiment's claims fail in another's place."""
+        runs = Runs(folder)
+        for named in wanted:
+            if "change" in self.found.get(named.claim.id, {}) or "cell" in self.recorded.get(named.claim.id, {}):
+                continue
+            tried, seed = 0, self._seed(named)
+            for place, cell, has_its_path in self._in_place(named):
+                measured = self._measured(named, in_place(runs, named.experiment.runs_of, place, cell, seed), seed)
+                tried += measured is not None
+                if measured and measured[0] == Verdict.FAILS:
+                    entry = {"place": name_of(place, named), "cell": name_of(cell, named), "measured": measured[1]}
+                    self.recorded[named.claim.id] = {**entry, "path": "the same" if has_its_path else "another"}
+                    break
+            else:
+                self.recorded[named.claim.id] = {"tried": tried}
+        _write(self.folder / RECORDED, self.recorded)
+        print(f"{experiment}: {sum('cell' in self.recorded.get(named.claim.id, {}) for named in wanted)}", flush=True)
+
+    def _in_place(self, named: Named) -> Iterator[tuple[Cell, Cell, bool]]:
+        """Yield a cell that a claim reads, one that may stand in its place, and whether that has the same path."""
+        read = [one.cell for one in what_it_reads(named, self.known, 1)]
+        read.sort(key=lambda cell: (cell.experiment != named.experiment.runs_of, cell.name != named.claim.cell))
+        scenarios = {one.experiment.scenario for one in self.known.values() if one.study.name == named.study.name}
+        others = [cell for cell in _cells(tuple(sorted(filter(None, scenarios)))) if cell not in read]
+        others.sort(key=lambda cell: cell.experiment != named.experiment.runs_of)
+        paths = [path_of(cell) for cell in others]
+        pairs: dict[bool, list[tuple[Cell, Cell]]] = {True: [], False: []}
+        for place in read:
+            path = path_of(place)
+            like = [(cell, there) for cell, there in zip(others, paths, strict=True) if _is_like(cell, place)]
+            of_path = [cell for cell, there in like if there == path]
+            elsewhere = [cell for cell, there in like if there != path and cell.experiment == place.experiment]
+            for has_its_path, cells in ((True, of_path), (False, elsewhere)):
+                pairs[has_its_path] += ((place, cell) for cell in cells[: max(FEWEST, MOST // len(read))])
+        for has_its_path, in_place in pairs.items():
+            yield from ((place, cell, has_its_path) for place, cell in in_place)
+
     def follow(self, experiment: str, wanted: Sequence[Named]) -> None:
         """Judge an experiment's claims where all runs of its study follow a convention, beside what they are."""
         told = _read(self.folder / OTHERWISE)
@@ -210,7 +266,7 @@ class Trial:
                     seed = self._seed(named)
                     if not self._carry_out(named, change, Path(runs), seed, own=False):
                         continue
-                    there, then = self._measured(named, Path(runs), seed), self._recorded(named, seed)
+                    there, then = self._measured(named, Runs(Path(runs)), seed), self._recorded(named, seed)
                     if there and then:
                         told.setdefault(title, {})[named.claim.id] = [*then, *there]
         _write(self.folder / OTHERWISE, told)
@@ -223,16 +279,16 @@ class Trial:
 
     def _fails(self, named: Named, title: str, change: Change, runs: Path) -> bool:
         seed = self._seed(named)
-        measured = self._measured(named, runs, seed) if self._carry_out(named, change, runs, seed) else None
+        measured = self._measured(named, Runs(runs), seed) if self._carry_out(named, change, runs, seed) else None
         if measured is None or measured[0] != Verdict.FAILS:
             return False
         self.found[named.claim.id] = {"change": title, "measured": measured[1]}
         return True
 
-    def _measured(self, named: Named, runs: Path, seed: int) -> tuple[Verdict, str] | None:
+    def _measured(self, named: Named, runs: Runs, seed: int) -> tuple[Verdict, str] | None:
         """Judge a claim by one seed of some runs, and give its number; None where these cannot tell."""
         claim, experiment = named.claim, named.experiment
-        ask = Question(Runs(runs), experiment.runs_of, experiment.words)
+        ask = Question(runs, experiment.runs_of, experiment.words)
         try:
             values = ask.numbers(claim.measure, claim.cell)[0] if claim.measure else {}
             held = ask.truths(claim.holds, claim.cell)[0] if claim.holds else {}
@@ -294,6 +350,45 @@ def _write(file: Path, data: Mapping[str, Any]) -> None:
     write_text(file, json.dumps(data, indent=1, sort_keys=True))
 
 
+@cache
+def _cells(scenarios: Sequence[Path]) -> list[Cell]:
+    return [cell for scenario in scenarios for cell in expand(scenario, COMPLETE)]
+
+
+def _is_like(cell: Cell, place: Cell) -> bool:
+    """Say whether a cell has as many flows as another, and lasts as long at least."""
+    is_as_long = cell.settings["duration_ns"] >= place.settings["duration_ns"]
+    return is_as_long and len(cell.settings["flows"]) == len(place.settings["flows"])
+
+
+def path_of(cell: Cell) -> Settings:
+    """Give what the settings of a cell say of its path; how many hosts there are beside it is not of the path."""
+    path = {name: value for name, value in cell.settings.items() if name not in NOT_OF_PATH}
+    return path | {"topology": {**path["topology"], "pairs": None}}
+
+
+def in_place(runs: Runs, own: str, place: Cell, cell: Cell, seed: int) -> Runs:
+    """Return runs of which, in one seed, that of a cell stands in the place of another's.
+
+    `own` is the experiment that is asked about: of it there is no other seed.
+    """
+    seen = Runs(runs._folder)
+    seen._cache = runs._cache
+    for experiment in {own, place.experiment}:
+        of_seed = {key: run for key, run in runs.by_cell_and_seed(experiment).items() if key[1] == seed}
+        if experiment == place.experiment:
+            of_seed.pop((place.name, seed), None)
+            other = runs.by_cell_and_seed(cell.experiment).get((cell.name, seed))
+            of_seed |= {(place.name, seed): other} if other else {}
+        seen._experiments[experiment] = of_seed
+    return seen
+
+
+def name_of(cell: Cell, named: Named) -> str:
+    """Name a cell as a claim would: with its experiment where that is another."""
+    return cell.name if cell.experiment == named.experiment.runs_of else f"{cell.experiment}, {cell.name}"
+
+
 def changed(cell: Cell, change: Change) -> Cell:
     """Return a cell in which something is changed, or the same where that does not apply."""
     settings = deepcopy(cell.settings)
@@ -304,13 +399,33 @@ def changed(cell: Cell, change: Change) -> Cell:
 def table(found: Mapping[str, Mapping[str, str]], wanted: Sequence[Named]) -> Iterator[str]:
     """Yield how many claims something was tried for, and a row for each."""
     tried = sum(named.claim.id in found for named in wanted)
-    yield f"Tried so far for {tried} of {plural(len(wanted), 'claim')} that hold or nearly do.\n"
+    yield f"Tried for {tried} of {plural(len(wanted), 'claim')} that hold or nearly do.\n"
     yield "| claim | statement | it fails with | measured then |"
     yield "|---|---|---|---|"
     for named in wanted:
         if named.claim.id in found:
             entry, title = found[named.claim.id], named.claim.data["title"].strip()
             yield row(f"`{named.claim.id}`", title, entry.get("change", NOTHING), entry.get("measured", ""))
+
+
+def beside(trial: Trial, wanted: Sequence[Named]) -> Iterator[str]:
+    """Yield how many claims fail in one way or the other, a row for each that does by a recorded run, and the rest."""
+    by_change = [named for named in wanted if "change" in trial.found.get(named.claim.id, {})]
+    by_run = [named for named in wanted if "cell" in trial.recorded.get(named.claim.id, {})]
+    all_of_them = plural(len(wanted), "claim")
+    yield f"{len(by_change)} of {all_of_them} fail by a change above, and {len(by_run)} by a recorded run.\n"
+    yield "| claim | statement | it fails with | in the place of | measured then |"
+    yield "|---|---|---|---|---|"
+    for named in by_run:
+        entry, title = trial.recorded[named.claim.id], named.claim.data["title"].strip()
+        cell = f"`{entry['cell']}`" + ", another path" * (entry["path"] != "the same")
+        yield row(f"`{named.claim.id}`", title, cell, f"`{entry['place']}`", entry["measured"])
+    left: dict[str, list[str]] = {}
+    for named in wanted:
+        if named not in by_change and named not in by_run:
+            left.setdefault(named.experiment.id, []).append(named.claim.id.rpartition("/")[2])
+    yield f"\nThe other {sum(map(len, left.values()))}:\n"
+    yield from (f"- `{experiment}`: {', '.join(ids)}" for experiment, ids in left.items())
 
 
 def conventions(told: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:
@@ -331,6 +446,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where runs lie while they are measured, and what was found")
     parser.add_argument("claims", nargs="*", help="experiments or claims; default: all of the papers")
+    parser.add_argument("--recorded", type=Path, metavar="RUNS", help="run nothing, and compare with recorded runs")
     parser.add_argument("--convention", action="store_true", help="follow the conventions of CONVENTIONS")
     parser.add_argument("--page", action="store_true", help="run nothing, and write the tables of the page")
     options = parser.parse_args()
@@ -339,6 +455,8 @@ def main() -> None:
     if options.page:
         rows = "".join(f"{line}\n" for line in table(trial.found, list(trial.judged())))
         replace_between(PAGE, START, END, f"\n{rows}\n")
+        rows = "".join(f"{line}\n" for line in beside(trial, list(trial.judged())))
+        replace_between(PAGE, FIRST, LAST, f"\n{rows}\n")
         rows = "".join(f"{line}\n" for line in conventions(_read(options.folder / OTHERWISE)))
         replace_between(PAGE, BEGIN, CLOSE, f"{rows}\n")
         return
@@ -347,7 +465,9 @@ def main() -> None:
         if not options.claims or {named.claim.id, named.experiment.id} & set(options.claims):
             by_experiment.setdefault(named.experiment.id, []).append(named)
     for experiment, wanted in by_experiment.items():
-        if not options.convention:
+        if options.recorded:
+            trial.compare(experiment, wanted, options.recorded)
+        elif not options.convention:
             trial.carry_out(experiment, wanted)
         elif wanted[0].study.name in CONVENTIONS:
             trial.follow(experiment, wanted)

@@ -16,6 +16,8 @@ from analysis.runs import Runs
 from engine.run import execute, run_folder
 from scenarios.resolve import expand, resolve
 from tests.analysis.kept_results import REFERENCE, STUDIES
+from tests.analysis.synthetic import plain, write
+from tests.workflows.rivals import in_place, path_of
 
 PACED = ", slow_start: never, pacing: true}"
 AS_TCP = (("tcp-ledbat-draft00", "tcp-aimd"), (f"    params: {{target: 25ms{PACED}\n", ""))
@@ -66,3 +68,23 @@ def test_a_claim_that_holds_fails_under_a_change(
     held = ask.truths(judged.holds, judged.cell)[0] if judged.holds else {}
     judgement = judge(judged, experiment.words, values, held)
     assert judgement and judgement.verdict == Verdict.FAILS, (values, held)
+
+
+def test_a_recorded_run_stands_in_the_place_of_another(tmp_path: Path) -> None:
+    experiment = "pam-fig4a-adsl-flavours"
+    cells = {cell.name: cell for cell in expand(STUDIES / "pam/fig4a.yaml", "complete")}
+    for cell, queue in (("case=tcp", 30), ("case=beta1", 5)):
+        for seed in (1, 2):
+            made = plain()
+            made.experiment, made.cell, made.seed, made.queue = experiment, cell, seed, [(0.0, queue)]
+            write_columns(write(tmp_path, made))
+    seen = in_place(Runs(tmp_path), experiment, cells["case=tcp"], cells["case=beta1"], 2)
+    ask = Question(seen, experiment, {})
+    assert [ask.numbers("queue_pkts.max()", cell)[0] for cell in ("case=tcp", "case=beta1")] == [{2: 5.0}, {2: 5.0}]
+
+
+def test_cells_with_other_senders_have_the_same_path() -> None:
+    tcp, alpha2, *_ = expand(STUDIES / "pam/fig2b.yaml", "complete")
+    assert path_of(tcp) == path_of(alpha2)
+    down = next(cell for cell in expand(STUDIES / "pam/fig2b.yaml", "complete") if cell.name == "case=beta1-down")
+    assert path_of(tcp) != path_of(down)
