@@ -1,12 +1,13 @@
 """Evaluates expressions on the runs of an experiment, seed by seed."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from analysis.claims import expressions
 from analysis.claims.comparisons import NO_VALUE
+from analysis.claims.reads import runs_named
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadExpressionError
 from analysis.run import Run
@@ -31,8 +32,7 @@ class Question:
         self._reads: dict[tuple[str, str | None], dict[tuple[str, str], None]] = {}  # in order, each once
         self._means: dict[tuple[str, str | None], float] = {}
         own = runs.by_cell_and_seed(experiment)
-        # failed runs are asked, too: they answer with the reason
-        self.seeds = sorted({seed for _, seed in own} | {failure.seed for failure in runs.failed(experiment)})
+        self.seeds = _seeds(runs, experiment)
         # an expression without a cell means the only one, if there is only one
         self.own_cell = SINGLE if {cell for cell, _ in own} == {SINGLE} else None
 
@@ -42,9 +42,11 @@ class Question:
         `numbers` and `truths` then answer from memory.
         """
         together = sorted(set(expressions), key=lambda question: question[1] or "")
-        for seed in self.seeds:
-            for expression, cell in together:
-                self._answer(expression, cell, seed)
+        of_each = {question: self._seeds_of(*question) for question in together}
+        for seed in sorted(set().union(*of_each.values())):
+            for question in together:
+                if seed in of_each[question]:
+                    self._answer(*question, seed)
 
     def numbers(self, expression: str, cell: str | None) -> tuple[dict[int, float], dict[int, str]]:
         """Return a number by seed (infinity: it never happened), and the reason for each seed without one."""
@@ -97,7 +99,7 @@ class Question:
     def _ask(self, expression: str, cell: str | None, never: Any) -> tuple[dict[int, Any], dict[int, str]]:
         values: dict[int, Any] = {}
         unknown: dict[int, str] = {}
-        for seed in self.seeds:
+        for seed in self._seeds_of(expression, cell):
             answer = self._answer(expression, cell, seed)
             if isinstance(answer, NotMeasuredError):
                 unknown[seed] = str(answer)
@@ -106,6 +108,15 @@ class Question:
             else:
                 values[seed] = never if isinstance(answer, NeverHappenedError) else answer
         return values, unknown
+
+    def _seeds_of(self, expression: str, cell: str | None) -> Sequence[int]:
+        """Give the seeds to ask: of what reads nothing of its own experiment, those that all it reads have."""
+        if cell or self.own_cell:
+            return self.seeds
+        read = {experiment for experiment, _ in runs_named(expression, self.experiment, self.words)}
+        if not read or read & {self.experiment, None}:  # None: a name that is computed
+            return self.seeds
+        return sorted(set.intersection(*(set(_seeds(self.runs, str(experiment))) for experiment in read)))
 
     def _answer(self, expression: str, cell: str | None, seed: int) -> Any:
         """Return the value of an expression, or the error that says why there is none. Each is evaluated once."""
@@ -152,3 +163,9 @@ class Question:
 
     def _wrong(self, expression: str, value: object, allowed: str) -> BadExpressionError:
         return BadExpressionError(expression, f"gives {expressions.kind_of(value)}; allowed: {allowed}")
+
+
+def _seeds(runs: Runs, experiment: str) -> list[int]:
+    """List the seeds of an experiment; failed runs are asked, too: they answer with the reason."""
+    own = {seed for _, seed in runs.by_cell_and_seed(experiment)}
+    return sorted(own | {failure.seed for failure in runs.failed(experiment)})

@@ -99,6 +99,17 @@ def test_each_seed_is_asked_for_itself(runs: Runs) -> None:
     assert ask(runs, "queue_pkts.at(3)") == {1: 10, 2: 20}
 
 
+def test_what_reads_another_experiment_alone_is_asked_for_the_seeds_of_that(runs: Runs) -> None:
+    theirs = 'run("made-by-hand")'
+    for words, expression, cell, seeds in (
+        ({}, f"{theirs}.duration", None, [1, 2]),
+        ({"there": theirs}, "there.duration", None, [1, 2]),
+        ({"there": theirs}, "there.duration + cell('case=a').duration", None, [1]),
+        ({}, f"{theirs}.duration", "case=a", [1]),
+    ):
+        assert [*Question(runs, "another", words).numbers(expression, cell)[0]] == seeds, expression
+
+
 def test_predicates(runs: Runs) -> None:
     assert Question(runs, "made-by-hand", {}).truths("queue_pkts.max() > 10", None) == ({1: False, 2: True}, {})
 
