@@ -37,7 +37,7 @@ CARDS = "icccn-fig2a-ledbat-vs-tcp.html"
 WIDEST = "pam-table1-tcpl.html"
 PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm
 PAGES = ("index.html", TABLE, CARDS)
-INDEX_BYTES = 320_000
+INDEX_BYTES = 330_000
 PAGE_BYTES = 500_000
 REFERENCE = reference_set(kept_results.REFERENCE)
 
@@ -408,6 +408,7 @@ def test_numbers_without_verdicts_of_a_quick_look_stand_beside_the_reference_set
     first, second = data["also_measured"][:2]
     first["measured"] = {"seeds": 1, "never": 0, "mean": 84.2, "minimum": 84.2, "maximum": 84.2, "std": None}
     first["measured"] |= {"ci95": None, "by_seed": {"1": 84.2}}
+    second["measured"] = None
     (folder / "verdicts.json").write_text(json.dumps(data))
     vouch(folder)
     shutil.copytree(kept_results.REFERENCE, tmp_path / "reference")
