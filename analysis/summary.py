@@ -31,12 +31,10 @@ def print_summary(
     is_look = is_quick(experiments)
     rows: list[tuple[str, str, Counter[str]]] = []
     for view in studies(experiments, None):
-        rows.append((f"{view.label}: {view.counts.total()}", "one seed" if is_look else "here", view.counts))
+        whose = "one seed" if is_look else "here"
+        rows.append((f"{view.label}: {view.counts.total()}", whose, _in_columns(view.counts, is_look)))
         if there := _counts_there(view, reference):
-            rows.append(("", "reference", there))
-    # one seed says of each finding what stands in its column; beside findings with more seeds it leaves some open
-    as_verdict = {look: verdict if is_look else Verdict.OPEN for verdict, look in LOOKS.items()}
-    rows = [(study, whose, _in_columns(counts, as_verdict)) for study, whose, counts in rows]
+            rows.append(("", "reference", _in_columns(there, False)))
     heads = [head for head, (_, state) in COLUMNS.items() if any(counts[state] for _, _, counts in rows)]
     table = Table("findings", "", box=None, header_style="dim", pad_edge=False)
     for head in heads:
@@ -66,7 +64,9 @@ def _counts_there(view: StudyView, reference: Beside | None) -> Counter[str]:
     return Counter(there[one.name] for one in view.findings if not one.apart and one.name in there)
 
 
-def _in_columns(counts: Mapping[str, int], as_verdict: Mapping[str, str]) -> Counter[str]:
+def _in_columns(counts: Mapping[str, int], is_look: bool) -> Counter[str]:
+    """Count what one seed says in the column that it is like, or, beside findings with more seeds, as open."""
+    as_verdict = {look: verdict if is_look else Verdict.OPEN for verdict, look in LOOKS.items()}
     states: Counter[str] = Counter()
     for state, amount in counts.items():
         states[as_verdict.get(state, state)] += amount
