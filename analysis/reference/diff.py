@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from analysis.claims.syntax import is_about_means
 from analysis.figures.in_reference import BySeed
 from analysis.provenance import MADE_FROM
 from analysis.reference import files
@@ -106,21 +105,16 @@ def _compare(made: SetDifferences, experiment: ExperimentResult, there: Mapping[
 
 def _is_beyond(claim: Mapping[str, Any], experiment: ExperimentResult) -> bool:
     """Tell whether a look at one seed cannot have the numbers of a claim."""
-    return state_of(claim) == NOT_HERE or _is_of_means(claim, experiment)
-
-
-def _is_of_means(entry: Mapping[str, Any], experiment: ExperimentResult) -> bool:
-    words = experiment.data["experiment"].get("words") or {}
-    return is_about_means(entry.get("holds") or entry.get("measure") or "0", words)
+    return state_of(claim) == NOT_HERE or experiment.is_of_means(claim)
 
 
 def _over_seeds(experiment: ExperimentResult) -> Iterator[str]:
     """Yield the beginnings of the names of a figure's numbers that are about means over the seeds."""
     figure = experiment.data["figure"]
-    yield from (value["label"] for value in figure.get("values", []) if _is_of_means(value, experiment))
+    yield from (value["label"] for value in figure.get("values", []) if experiment.is_of_means(value))
     for plot in figure.get("plots", []):
         texts = [plot["measure"]] if isinstance(plot["measure"], str) else plot["measure"].values()
-        if any(_is_of_means({"measure": text}, experiment) for text in texts):
+        if any(experiment.is_of_means({"measure": text}) for text in texts):
             yield plot["axis"]
 
 

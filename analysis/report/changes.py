@@ -42,6 +42,7 @@ def _changes(experiment: ExperimentResult, before: Beside) -> Iterator[Change]:
         if there is None or state_of(claim) == NOT_HERE:
             continue
         has_number = claim.get("measured") or claim.get("held")
+        has_number = has_number and not (claim.get("is_look") and experiment.is_of_means(claim))
         if there["agrees"] and (there["same_numbers"] or not has_number):
             continue
         yield Change(

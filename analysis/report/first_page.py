@@ -26,6 +26,7 @@ class Machine:
 
     claims: int
     compared: int
+    with_numbers: int  # of these, those of which the seeds that ran have a number
     same_numbers: int
     agree: int
     differ: int
@@ -63,13 +64,13 @@ def whose_verdicts(reference: Beside | None, is_quick: bool) -> str:
 
 def same_numbers(machine: Machine | None, is_quick: bool) -> str:
     """Say how many claims have the numbers of the reference set; nothing where none is compared."""
-    if machine is None or not machine.compared:
+    if machine is None or not machine.with_numbers:
         return ""
     have = "has" if machine.same_numbers == 1 else "have"
     whose = "number for the same seed" if is_quick else "numbers, seed by seed"
-    text = f"Of {plural(machine.compared, 'claim')} measured here, {machine.same_numbers:,} {have}"
+    text = f"Of {plural(machine.with_numbers, 'claim')} measured here, {machine.same_numbers:,} {have}"
     text += f" the reference set's {whose}, to nine digits."
-    if machine.same_numbers < machine.compared:
+    if machine.same_numbers < machine.with_numbers:
         text += " A number differs only where code or images do."
     return text
 
@@ -210,14 +211,14 @@ def machine(experiments: Iterable[ExperimentResult], reference: Beside) -> Machi
     """Compare the claims that are measured here with the reference set."""
     claims = [(experiment, claim) for experiment in experiments for claim in experiment.counted]
     entries = [
-        entry
+        (entry, not (claim.get("is_look") and experiment.is_of_means(claim)))
         for experiment, claim in claims
         if state_of(claim) != NOT_HERE and (claim.get("measured") or claim.get("held"))
         if (entry := reference.entry(claim))
     ]
-    agree = sum(entry["agrees"] for entry in entries)
-    same = sum(entry["same_numbers"] for entry in entries)
-    return Machine(len(claims), len(entries), same, agree, len(entries) - agree)
+    agree = sum(entry["agrees"] for entry, _ in entries)
+    same = [entry["same_numbers"] for entry, has_number in entries if has_number]
+    return Machine(len(claims), len(entries), len(same), sum(same), agree, len(entries) - agree)
 
 
 def yielding(experiments: Iterable[ExperimentResult], reference: Beside | None) -> Yielding | None:

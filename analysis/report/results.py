@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.claims.syntax import is_about_means
 from analysis.documents import Fields, read_made
 from analysis.errors import BadInputError
 from analysis.experiment_files import FORMAT, NOT_RUN, NOT_TESTED, VERDICTS
@@ -63,6 +64,11 @@ class ExperimentResult:
         """The entries of its claims."""
         entries: list[dict[str, Any]] = self.data.get("claims", [])
         return entries
+
+    def is_of_means(self, claim: Mapping[str, Any]) -> bool:
+        """Tell whether a claim is about means over the seeds, which a look at one seed cannot have."""
+        words = self.data["experiment"].get("words") or {}
+        return is_about_means(claim.get("holds") or claim.get("measure") or "0", words)
 
     @property
     def study_name(self) -> str:

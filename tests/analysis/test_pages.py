@@ -24,7 +24,7 @@ from analysis.report import causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import cards, how_known, name_of, page_of, rule
 from analysis.report.evidence import Source
-from analysis.report.first_page import SHOWN, of_result, programs, unit_tests, yielding
+from analysis.report.first_page import SHOWN, machine, of_result, programs, unit_tests, yielding
 from analysis.report.overview import _headline, studies
 from analysis.report.results import ExperimentResult, collect, state_of, titled
 from analysis.report.strip import held_strip
@@ -127,6 +127,15 @@ def test_the_terminals_table_of_all_seeds_is_the_readmes(report: Path, capsys: p
         at = next(at for at, line in enumerate(lines) if line.startswith(paper))
         counted = [re.findall(r"\d+", lines[at].partition("here")[2]), re.findall(r"\d+", lines[at + 1])]
         assert counted == [re.findall(r"\d+", row.split("|")[3])[1:]] * 2, paper
+
+
+def test_a_mean_over_seeds_is_no_number_of_one_seed(quick: Path) -> None:
+    experiments = [each for each in collect(quick.parent / "here") if each.id == "aina-fig5-normalized-throughput"]
+    [claim] = [claim for claim in experiments[0].claims if claim["id"].endswith("/e19")]
+    claim["measured"] = (claim["measured"] or {}) | {"by_seed": {"1": 0.7}}
+    counted = machine(experiments, REFERENCE)
+    assert counted.same_numbers == counted.with_numbers < counted.compared
+    assert claim["id"] not in [change.claim["id"] for change in changes.changes(experiments, REFERENCE)]
 
 
 def test_a_finding_links_the_claim_that_decided_it_in_the_reference_set(quick: Path) -> None:
