@@ -19,7 +19,7 @@ from analysis.errors import BadInputError
 LIMIT_S: Final = 3600.0
 """Of any command that ends by itself. The longest, the report of ten thousand runs, takes minutes."""
 MEMORY_BYTES: Final = 3 << 30
-"""Of the same, besides what it had before. The largest, the measurements of PAM's Table 1, take 0.6 GB."""
+"""Of the same, besides what it had before. The largest, the measurements of PAM's Table 1, take 0.8 GB."""
 HUNG: Final = 3
 """Exit status of a process that was ended."""
 
