@@ -8,6 +8,8 @@ from analysis.documents import read_json
 from analysis.errors import BadInputError
 
 SET: Final = "set.json"
+FORMAT: Final = 1
+"""Of a reference set: set.json has it; one without is of the first."""
 MIXTURE: Final = "mixture"
 """In the place of a commit and builds: why a folder holds experiments of several recordings."""
 
@@ -26,13 +28,21 @@ def files(folder: Path) -> dict[str, Path]:
 def read(folder: Path) -> tuple[Mapping[str, Any], dict[str, dict[str, Any]]]:
     """Read a reference set: what the set says of itself, and what it has of each experiment, by its id.
 
-    Raises BadInputError where there is none, or where an experiment is of another recording than its set.
+    Raises BadInputError where there is none, where it has another format, or where an experiment is of another
+    recording than its set.
     """
     by_id = files(folder)
     kept = {name: dict(read_json(file).data) for name, file in by_id.items()}
-    sets = {file.parent: read_json(file).data for file in folder.rglob(SET)}
+    sets = {file.parent: _read_set(file) for file in folder.rglob(SET)}
     for name, file in by_id.items():
         of_set, own = sets.get(file.parent, {}), kept[name].get("commit")
         if MIXTURE not in of_set and own != of_set.get("commit"):
             raise BadInputError(f"{file}: found commit {own}; allowed: {of_set.get('commit')}, as in its {SET}")
     return sets[folder], kept
+
+
+def _read_set(file: Path) -> dict[str, Any]:
+    document = read_json(file)
+    if (found := document.maybe("format", int) or 1) != FORMAT:
+        raise document.error("format", found, str(FORMAT))
+    return document.data

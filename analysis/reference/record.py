@@ -8,7 +8,7 @@ from analysis.claims.plan import plan
 from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.provenance import MADE_FROM
-from analysis.reference.files import SET
+from analysis.reference.files import FORMAT, SET
 from analysis.reference.kept import as_table, kept_of
 from analysis.report.formats import plain
 from analysis.report.results import NOT_HERE, ExperimentResult, collect, state_of
@@ -50,7 +50,7 @@ def record(studies: Sequence[Path], results: Path, out: Path, checkout: str) -> 
     about = _about({each["study"] for each in planned}, measured.values(), parts)
     for name, experiment in measured.items():
         write_text(out / f"{name}.json", as_table({"commit": about["commit"], **kept_of(experiment)}))
-    write_text(out / SET, as_table({**about, "measured_by": checkout}))
+    write_text(out / SET, as_table({**about, "format": FORMAT, "measured_by": checkout}))
 
 
 def _planned_runs(scenarios: Sequence[Path]) -> dict[str, set[Run]]:

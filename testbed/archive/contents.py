@@ -7,11 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from analysis import experiment_files
 from analysis.claims.plan import Planned, plan
 from analysis.errors import BadInputError
 from analysis.experiment_files import VERDICTS
 from engine.errors import EngineError
 from engine.provenance import MOST_PARTS
+from scenarios import run_files
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, Cell, expand, resolve, unlike
 from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, Crate, listed
@@ -127,6 +129,21 @@ class Contents:
         if cell is None:
             raise EngineError(f"{self.crate.name}: {name} is said to have failed, but no archived scenario has it")
         return cell, int(seed.removeprefix("seed-"))
+
+    def check_formats(self) -> None:
+        """Refuse an archive whose files of runs or verdicts have another format than this version reads.
+
+        Raises:
+            EngineError: it has such a file.
+        """
+        formats = {RUNS / name / "run.json": run_files.FORMAT for name in self.run_names}
+        formats |= {EXPERIMENTS / name / VERDICTS: experiment_files.FORMAT for name in self.experiments}
+        for file, version in formats.items():
+            if (found := self.crate.read(file).get("format")) != version:
+                raise EngineError(
+                    f"{self.crate.name}: {file}: format: found {str(found)[:60]}, allowed is {version}; verify it with "
+                    "the version of the testbed that made it"
+                )
 
     def check_complete(self) -> None:
         """Refuse an archive that lacks runs: a cell or a seed of a scenario, or a seed below another.

@@ -52,6 +52,7 @@ def verify(
         yield VerifyLine(f"{name}: {plural(len(crate.sums), 'file')}, each with its SHA-256; {_signed(crate, signers)}")
         kinds.check(crate)
         archived = Contents(crate)
+        archived.check_formats()
         archived.check_complete()
         _check_images(name)
         yield from map(VerifyLine, _made_with(archived))

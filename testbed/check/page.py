@@ -8,6 +8,7 @@ from typing import Any, Final
 from analysis.documents import Fields, read_if_made, read_json
 from analysis.report.evidence import of_run
 from scenarios.run_files import FAILED
+from testbed.shared.formats import check
 from testbed.shared.made import made_of
 from testbed.shared.page import write_page
 
@@ -26,8 +27,7 @@ def write(results: Path, again: str) -> Path:
         BadInputError: the folder has no check.json, or one of another format.
     """
     document = read_json(results / FILE)
-    if document.get("format", int) != FORMAT:
-        raise document.error("format", document.data["format"], str(FORMAT))
+    check(document, FORMAT)
     folders = [_folder(demand, results) for demand in document.children("findings")]
     demands = [
         _demand(demand, folder, results) for demand, folder in zip(document.children("findings"), folders, strict=True)

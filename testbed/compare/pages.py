@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import read_made, read_yaml
+from analysis.documents import read_yaml
 from analysis.errors import BadInputError
 from analysis.judge.false_discoveries import largest_believed
 from analysis.provenance import distinct
@@ -15,6 +15,7 @@ from testbed.compare import distributions, failures
 from testbed.compare.failures import FailedRun
 from testbed.compare.judge import FILE, FORMAT, STUDY
 from testbed.shared.differences import LEVEL, smallest_p
+from testbed.shared.formats import read_of_format
 from testbed.shared.made import Made
 from testbed.shared.metrics import PHASES
 from testbed.shared.page import write_page
@@ -153,10 +154,7 @@ def wanted(results: Path) -> dict[str, str]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    document = read_made(path.parent, path.name)
-    if document.get("format", int) != FORMAT:
-        raise document.error("format", document.data["format"], str(FORMAT))
-    return document.data
+    return read_of_format(path.parent, path.name, FORMAT).data
 
 
 def _pairs(scenario: dict[str, Any]) -> dict[str, Any]:

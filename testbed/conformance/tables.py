@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.documents import read_made
 from analysis.judge.statement import load
 from analysis.judge.verdict import SIGNS, Verdict
-from testbed.conformance.judge import FILE, FORM, RULES
+from testbed.conformance.judge import FILE, FORM, FORMAT, RULES
+from testbed.shared.formats import read_of_format
 
 
 def tables(folders: Sequence[Path]) -> str:
     """Return for each document, in Markdown, its numbered requirements, and what became of them in `folders`."""
     head, statements = load(RULES, FORM)
-    judged = [read_made(folder, FILE) for folder in folders]
+    judged = [read_of_format(folder, FILE, FORMAT) for folder in folders]
     verdicts = {
         document.get("client", str): {row["id"]: Verdict(row["verdict"]) for row in document.get("rows", list)}
         for document in judged

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import read_made
+from analysis.errors import BadInputError
 from analysis.judge.verdict import WORST_FIRST, Verdict, counted, worst
 from common.counts import plural
 from common.sums import DamagedError
+from testbed.evaluate.pages import FORMAT
+from testbed.shared.formats import read_of_format
 from testbed.shared.page import write_page
 
 DATA: Final = "evaluation.json"
@@ -19,7 +21,7 @@ TEMPLATE: Final = Path(__file__).with_name("matrix.html")
 def write(into: Path) -> Path:
     """Write index.html of a folder whose folders are evaluations, by the names of their controls; return it.
 
-    One that is damaged is named on standard error and left out.
+    One that is damaged, or of another format, is named on standard error and left out.
     """
     documents = dict(_evaluations(into))
     criteria = {criterion["id"]: criterion for document in documents.values() for criterion in document["criteria"]}
@@ -63,8 +65,8 @@ def _title(documents: Mapping[str, dict[str, Any]]) -> str:
 def _evaluations(into: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for folder in sorted(file.parent for file in into.glob(f"*/{DATA}")):
         try:
-            yield folder.name, read_made(folder, DATA).data
-        except DamagedError as error:
+            yield folder.name, read_of_format(folder, DATA, FORMAT).data
+        except (BadInputError, DamagedError) as error:
             print(f"left out of {into / 'index.html'}: {error}", file=sys.stderr)
 
 

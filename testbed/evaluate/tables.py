@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import read_made
 from analysis.judge.verdict import SIGNS, WORST_FIRST, Verdict
 from scenarios import implementations
 from testbed.evaluate.matrix import DATA, placebo_verdicts, verdicts
-from testbed.evaluate.pages import place
+from testbed.evaluate.pages import FORMAT, place
+from testbed.shared.formats import read_of_format
 
 TITLES: Final = {"tcp": "Congestion controls of TCP", "utp": "Programs with uTP", "udp": "Programs with QUIC"}
 """Of tables in Markdown, by the transport of their controls. All have the same cells."""
@@ -23,7 +23,7 @@ def tables(folders: Sequence[Path]) -> str:
 
     Controls of one transport stand beside each other, in the order of the folders.
     """
-    documents = [read_made(folder, DATA).data for folder in folders]
+    documents = [read_of_format(folder, DATA, FORMAT).data for folder in folders]
     lines: list[str] = []
     for transport, title in TITLES.items():
         of_transport = [document for document in documents if _transport(document["client"]) == transport]

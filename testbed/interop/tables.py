@@ -4,14 +4,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from string import ascii_lowercase
 
-from analysis.documents import read_made
 from analysis.judge.verdict import SIGNS, Verdict
-from testbed.interop.judge import FILE, Result
+from testbed.interop.judge import FILE, FORMAT, Result
+from testbed.shared.formats import read_of_format
 
 
 def tables(folders: Sequence[Path]) -> str:
     """Return tables, in Markdown, of what has been judged in `folders`."""
-    return "".join(f"{table}\n" for folder in folders for table in _tables(read_made(folder, FILE).data))
+    documents = (read_of_format(folder, FILE, FORMAT).data for folder in folders)
+    return "".join(f"{table}\n" for document in documents for table in _tables(document))
 
 
 def _tables(document: Result) -> list[str]:

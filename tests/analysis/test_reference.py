@@ -12,7 +12,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.errors import BadInputError
-from analysis.reference.files import MIXTURE, SET, read
+from analysis.reference.files import FORMAT, MIXTURE, SET, read
 from analysis.reference.record import record
 from scenarios import cells, scenario_files
 from tests.analysis import kept_results
@@ -60,7 +60,7 @@ def test_a_set_says_what_it_was_made_from_and_has_the_seeds_of_each_number(compl
     runs = sum(len(cell["seeds"]) for cell in cells.plan(list(scenario_files(STUDY)), "complete"))
     made_from = {"kernel": KERNEL, "module:tcp_ledbat": {"digest": "b" * 64}}
     said = {"commit": COMMIT, "date": "2026-11-28", "made_from": made_from, "runs": runs, "studies": ["aina"]}
-    assert about == said | {"versions": {}, "measured_by": COMMIT}
+    assert about == said | {"versions": {}, "format": FORMAT, "measured_by": COMMIT}
     assert kept.keys() == {registry.load(file).id for file in registry.claims_files(STUDY)}
     fields = {"also_measured", "claims", "commit", "figure", "runs"}
     assert all(one.keys() == fields and one["commit"] == COMMIT for one in kept.values())
@@ -156,6 +156,14 @@ def test_a_file_of_another_recording_is_not_read(complete: Path, tmp_path: Path)
     file = tmp_path / f"{NAME}.json"
     file.write_text(file.read_text().replace(COMMIT, "e" * 40))
     with pytest.raises(BadInputError, match=f"found commit {'e' * 40}; allowed: {COMMIT}"):
+        read(tmp_path)
+
+
+def test_a_set_of_another_format_is_not_read(complete: Path, tmp_path: Path) -> None:
+    record([STUDY], complete, tmp_path, COMMIT)
+    file = tmp_path / SET
+    file.write_text(file.read_text().replace(f'"format": {FORMAT}', '"format": 99'))
+    with pytest.raises(BadInputError, match=f"{file}: format: found 99, allowed is {FORMAT}"):
         read(tmp_path)
 
 

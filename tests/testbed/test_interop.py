@@ -175,6 +175,7 @@ def test_the_tables_of_a_page(tmp_path: Path) -> None:
     results[1] |= {"verdict": "open", "why": judge.NO_RUN}
     scripted = [{"implementation": name, "script": "gap", "verdict": result[name, "a"]} for name in "ab"]
     document = {
+        "format": judge.FORMAT,
         "implementations": ["a", "b"],
         "cases": {"transfer": "A title", "loss": "Another"},
         "results": results,

@@ -329,6 +329,20 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         r"its scenario means something else in this version: bottleneck",
     ),
+    "runs of another format": (
+        lambda crate: (
+            edit(crate / "runs" / RUN / "run.json", lambda data: data.update(format=1)),
+            seal(crate),
+        ),
+        r"run\.json: format: found 1, allowed is 2; verify it with the version of the testbed that made it",
+    ),
+    "verdicts of another format": (
+        lambda crate: (
+            edit(crate / "experiments" / EXPERIMENT / "verdicts.json", lambda data: data.update(format=4)),
+            seal(crate),
+        ),
+        r"verdicts\.json: format: found 4, allowed is 5; verify it with the version of the testbed that made it",
+    ),
     "claims that ask for files": (
         lambda crate: (
             (crate / CLAIMS).write_text((crate / CLAIMS).read_text().replace("drops().count()", "open('/etc/passwd')")),
