@@ -6,6 +6,9 @@ from typing import Final
 
 from analysis.reference import failing, papers
 from common.arguments import path
+from testbed import failing as products
+from testbed.artifact import takes
+from testbed.claim import claims
 from testbed.folders import REFERENCE, STUDIES
 
 _OPTIONS: Final = {
@@ -27,6 +30,8 @@ def main(words: list[str]) -> int:
     for name, (default, says) in _OPTIONS.items():
         parser.add_argument(f"--{name}", type=path, default=default, help=f"{says}; default: %(default)s")
     options = parser.parse_args(words)
-    papers.write(options.studies, options.reference, options.page, options.summary)
+    known = claims()
+    papers.write(options.studies, options.reference, options.page, options.summary, lambda claim: takes(claim, known))
     failing.write(options.studies, options.reference, options.failing)
+    products.write(options.failing)
     return 0

@@ -1,6 +1,6 @@
 """What came out of each paper: `python -m testbed.tables papers` writes it into pages, from a reference set alone."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from os.path import relpath
 from pathlib import Path
 from typing import Any, Final
@@ -29,14 +29,14 @@ SHOWN: Final = {
 }
 
 
-def write(folder: Path, reference: Path, page: Path, summary: Path) -> None:
+def write(folder: Path, reference: Path, page: Path, summary: Path, takes: Callable[[str], str]) -> None:
     """Write what a reference set has of the papers among the studies in `folder`, between the marks of two pages.
 
-    The page gets all findings, the summary a row a paper. Raises BadInputError where a mark is missing, or
-    there are no studies.
+    The page gets all findings, the summary a row a paper; `takes` says how long a check of a claim takes. Raises
+    BadInputError where a mark is missing, or there are no studies.
     """
     views = of_papers(folder, reference)
-    replace_between(page, START, END, "\n" + "\n".join(line for view in views for line in _in_full(view)))
+    replace_between(page, START, END, "\n" + "\n".join(line for view in views for line in _in_full(view, takes)))
     link = relpath(page, summary.parent)
     replace_between(summary, START, END, "\n" + "".join(f"{line}\n" for line in _in_short(views, link)) + "\n")
 
@@ -107,7 +107,7 @@ def _in_short(views: Iterable[StudyView], page: str) -> Iterator[str]:
         yield row(paper, view.paper["asks"], standing, " ".join(view.conclusions["short"]))
 
 
-def _in_full(view: StudyView) -> Iterator[str]:
+def _in_full(view: StudyView, takes: Callable[[str], str]) -> Iterator[str]:
     paper = view.paper
     yield f"## {view.label}\n"
     yield f"{', '.join(paper['authors'])}: *{paper['title']}*. {sentence(paper['venue'])}\n"
@@ -115,11 +115,11 @@ def _in_full(view: StudyView) -> Iterator[str]:
         said = " ".join(f"“{quote['text']}”" for quote in view.outcome)
         yield f"The {view.outcome[0]['source']} says: {said}\n"
     yield f"{sentence(_outcome(view))} {' '.join(view.conclusions['short'])}\n"
-    yield from _table(finding for finding in view.findings if not finding.apart)
+    yield from _table((finding for finding in view.findings if not finding.apart), takes)
     for kind, head in APART.items():
         if some := [finding for finding in view.findings if finding.apart == kind]:
             yield f"\n**{head}**\n"
-            yield from _table(some)
+            yield from _table(some, takes)
     for name in ("wrong", "open"):
         if view.conclusions.get(name):
             yield f"\n**{view.head(name)}**\n"
@@ -127,13 +127,13 @@ def _in_full(view: StudyView) -> Iterator[str]:
     yield ""
 
 
-def _table(findings: Iterable[PaperFinding]) -> Iterator[str]:
-    yield "| finding | in the paper | outcome | what decides | claim |"
-    yield "|---|---|---|---|---|"
+def _table(findings: Iterable[PaperFinding], takes: Callable[[str], str]) -> Iterator[str]:
+    yield "| finding | in the paper | outcome | what decides | claim | it takes |"
+    yield "|---|---|---|---|---|---|"
     for finding in in_order(findings):
         where = "; ".join(dict.fromkeys(label for label, _ in finding.where))
         decides = sentence(finding.numbers).replace(NARROW, " ")
-        yield row(finding.sentence, where, SHOWN[finding.state], decides, f"`{finding.claim}`")
+        yield row(finding.sentence, where, SHOWN[finding.state], decides, f"`{finding.claim}`", takes(finding.claim))
 
 
 def in_order(findings: Iterable[PaperFinding]) -> list[PaperFinding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -66,6 +67,16 @@ def test_a_number_of_a_formula_is_not_met_by_half_of_it() -> None:
                     judgement = judge(claim, experiment.words, {1: claim.value / 2}, {})
                     judged.append((claim.id, judgement and judgement.verdict))
     assert judged and [name for name, verdict in judged if verdict != Verdict.FAILS] == []
+
+
+def test_numbers_of_missed_goals_stand_on_the_pages_that_rows_name() -> None:
+    goals = PAGES[2].read_text().partition("## Our own goals")[2]
+    rows = [row.split(" | ") for row in goals.splitlines() if row.startswith("| ") and "](" in row]
+    assert len(rows) > 10
+    for row in rows:
+        [page] = re.findall(r"\]\(([^)#]+)", row[0])
+        text = (PAGES[2].parent / page).read_text()
+        assert [number for number in re.findall(r"\d[\d.]*", row[2]) if number not in text] == [], row
 
 
 def test_a_page_without_marks_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
