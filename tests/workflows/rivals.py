@@ -3,8 +3,8 @@
 Each claim that holds, or nearly does, by the reference set is measured again where one thing is changed, until it does
 not hold: TCP in LEDBAT's place, another target, another decrease, and so on, in the order of CHANGES, with the first
 seed that alone is in favour of it. A claim reads the runs of its own experiment changed, and those of others as they
-are. What fails with which change goes to FOLDER/rivals.json, which a further call adds to, and with --page into the
-table of docs/results/rivals.md.
+are. What fails with which change goes to FOLDER/rivals.json, which a further call adds to. With --page what was found
+goes into docs/results/rivals.csv, a row a claim, and its counts into docs/results/rivals.md.
 
 With --recorded RUNS it runs nothing, and measures each of the others where the recorded run of another cell stands in
 the place of one that the claim reads: of any experiment of the study with the same path, then of its own experiment
@@ -15,6 +15,7 @@ follow one convention about what its paper leaves open: each of CONVENTIONS, int
 """
 
 import argparse
+import csv
 import json
 import math
 import tempfile
@@ -43,14 +44,12 @@ from testbed.folders import REFERENCE
 from testbed.need import needed
 
 PAGE: Final = Path(__file__).parents[2] / "docs/results/rivals.md"
+LIST: Final = PAGE.with_suffix(".csv")
+FIELDS: Final = ("claim", "statement", "it fails with", "in the place of", "path", "measured then")
 START, END = "<!-- rivals: written by python -m tests.workflows.rivals -->", "<!-- end of rivals -->"
-FIRST, LAST = (
-    "<!-- recorded rivals: written by python -m tests.workflows.rivals -->",
-    "<!-- end of recorded rivals -->",
-)
 BEGIN, CLOSE = "<!-- conventions: written by python -m tests.workflows.rivals -->", "<!-- end of conventions -->"
+PAPERS: Final = {"icccn": "ICCCN 2010", "pam": "PAM 2010", "aina": "AINA 2011", "eunice": "EUNICE 2011"}
 FOUND: Final = "rivals.json"
-NOTHING: Final = "nothing that was tried"
 OTHERWISE: Final = "conventions.json"
 RECORDED: Final = "recorded.json"
 MOST: Final = 48  # recorded cells that a claim is measured with, for all that it reads together
@@ -396,36 +395,51 @@ def changed(cell: Cell, change: Change) -> Cell:
     return cell if settings == cell.settings else replace(cell, settings=settings)
 
 
-def table(found: Mapping[str, Mapping[str, str]], wanted: Sequence[Named]) -> Iterator[str]:
-    """Yield how many claims something was tried for, and a row for each."""
-    tried = sum(named.claim.id in found for named in wanted)
-    yield f"Tried for {tried} of {plural(len(wanted), 'claim')} that hold or nearly do.\n"
-    yield "| claim | statement | it fails with | measured then |"
-    yield "|---|---|---|---|"
+def listed(trial: Trial, wanted: Sequence[Named]) -> Iterator[dict[str, str]]:
+    """Yield a row for each claim, with FIELDS: what makes it fail, or nothing."""
     for named in wanted:
-        if named.claim.id in found:
-            entry, title = found[named.claim.id], named.claim.data["title"].strip()
-            yield row(f"`{named.claim.id}`", title, entry.get("change", NOTHING), entry.get("measured", ""))
+        by_change, by_run = (some.get(named.claim.id, {}) for some in (trial.found, trial.recorded))
+        entry = by_change if "change" in by_change else by_run
+        told = (entry.get("change") or entry.get("cell"), entry.get("place"), entry.get("path"), entry.get("measured"))
+        statement = named.claim.data["title"].strip()
+        yield dict(zip(FIELDS, (named.claim.id, statement, *(text or "" for text in told)), strict=True))
 
 
-def beside(trial: Trial, wanted: Sequence[Named]) -> Iterator[str]:
-    """Yield how many claims fail in one way or the other, a row for each that does by a recorded run, and the rest."""
-    by_change = [named for named in wanted if "change" in trial.found.get(named.claim.id, {})]
-    by_run = [named for named in wanted if "cell" in trial.recorded.get(named.claim.id, {})]
-    all_of_them = plural(len(wanted), "claim")
-    yield f"{len(by_change)} of {all_of_them} fail by a change above, and {len(by_run)} by a recorded run.\n"
-    yield "| claim | statement | it fails with | in the place of | measured then |"
-    yield "|---|---|---|---|---|"
-    for named in by_run:
-        entry, title = trial.recorded[named.claim.id], named.claim.data["title"].strip()
-        cell = f"`{entry['cell']}`" + ", another path" * (entry["path"] != "the same")
-        yield row(f"`{named.claim.id}`", title, cell, f"`{entry['place']}`", entry["measured"])
+def summary(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield a row a paper, of how many claims fail by what, and the claims that nothing makes fail."""
+    claim, _, cause, place, path, _ = FIELDS
+    yield "| of | hold or nearly do | fail by a change | by a recorded run | of these, on another path | by neither |"
+    yield "|---|---|---|---|---|---|"
+    studies = [(name, [one for one in rows if one[claim].startswith(f"{name}-")]) for name in PAPERS]
+    for name, some in (*studies, ("all", rows)):
+        by_run = [one for one in some if one[place]]
+        by_change = sum(bool(one[cause]) for one in some) - len(by_run)
+        elsewhere = sum(one[path] == "another" for one in by_run)
+        counts = (len(some), by_change, len(by_run), elsewhere, len(some) - by_change - len(by_run))
+        yield row(PAPERS.get(name, name), *map(str, counts))
     left: dict[str, list[str]] = {}
-    for named in wanted:
-        if named not in by_change and named not in by_run:
-            left.setdefault(named.experiment.id, []).append(named.claim.id.rpartition("/")[2])
-    yield f"\nThe other {sum(map(len, left.values()))}:\n"
-    yield from (f"- `{experiment}`: {', '.join(ids)}" for experiment, ids in left.items())
+    for one in rows:
+        if not one[cause]:
+            experiment, _, number = one[claim].rpartition("/")
+            left.setdefault(experiment, []).append(number)
+    named = (f"`{experiment}` {', '.join(ids)}" for experiment, ids in left.items())
+    yield f"\nBy neither: {'; '.join(named)}."
+
+
+def write_list(rows: Sequence[Mapping[str, str]]) -> None:
+    """Write what was found into the list and its counts into the page."""
+    with LIST.open("w", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    write_counts(PAGE)
+
+
+def write_counts(page: Path) -> None:
+    """Write the counts of the list into a page."""
+    with LIST.open(newline="") as file:
+        lines = summary(list(csv.DictReader(file)))
+        replace_between(page, START, END, "\n" + "".join(f"{line}\n" for line in lines) + "\n")
 
 
 def conventions(told: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:
@@ -453,12 +467,9 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     trial = Trial(options.folder)
     if options.page:
-        rows = "".join(f"{line}\n" for line in table(trial.found, list(trial.judged())))
-        replace_between(PAGE, START, END, f"\n{rows}\n")
-        rows = "".join(f"{line}\n" for line in beside(trial, list(trial.judged())))
-        replace_between(PAGE, FIRST, LAST, f"\n{rows}\n")
-        rows = "".join(f"{line}\n" for line in conventions(_read(options.folder / OTHERWISE)))
-        replace_between(PAGE, BEGIN, CLOSE, f"{rows}\n")
+        write_list(list(listed(trial, list(trial.judged()))))
+        told = "".join(f"{line}\n" for line in conventions(_read(options.folder / OTHERWISE)))
+        replace_between(PAGE, BEGIN, CLOSE, f"{told}\n")
         return
     by_experiment: dict[str, list[Named]] = {}
     for named in trial.of_papers() if options.convention else trial.judged():

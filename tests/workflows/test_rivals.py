@@ -1,5 +1,7 @@
 """Claims of the papers fail where they must: TCP in LEDBAT's place, another target, another decrease."""
 
+import csv
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,10 @@ from analysis.reference.files import read
 from analysis.runs import Runs
 from engine.run import execute, run_folder
 from scenarios.resolve import expand, resolve
+from testbed.claim import claims
 from tests.analysis.kept_results import REFERENCE, STUDIES
 from tests.analysis.synthetic import plain, write
+from tests.workflows import rivals
 from tests.workflows.rivals import in_place, path_of
 
 PACED = ", slow_start: never, pacing: true}"
@@ -88,3 +92,15 @@ def test_cells_with_other_senders_have_the_same_path() -> None:
     assert path_of(tcp) == path_of(alpha2)
     down = next(cell for cell in expand(STUDIES / "pam/fig2b.yaml", "complete") if cell.name == "case=beta1-down")
     assert path_of(tcp) != path_of(down)
+
+
+def test_the_page_counts_what_the_list_has(tmp_path: Path) -> None:
+    copy = Path(shutil.copy(rivals.PAGE, tmp_path))
+    rivals.write_counts(copy)
+    assert copy.read_text() == rivals.PAGE.read_text()
+
+
+def test_the_list_has_claims_once() -> None:
+    with rivals.LIST.open(newline="") as file:
+        listed = [row["claim"] for row in csv.DictReader(file)]
+    assert len(listed) == len(set(listed)) and set(listed) <= claims().keys()
