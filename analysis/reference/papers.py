@@ -1,6 +1,6 @@
 """What came out of each paper: `python -m testbed.tables papers` writes it into pages, from a reference set alone."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from os.path import relpath
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +10,7 @@ from analysis.claims.registry import Claim
 from analysis.files import replace_between
 from analysis.judge.rules import judge_case
 from analysis.judge.verdict import Verdict
+from analysis.reference import files
 from analysis.report.beside import Beside, reference_set
 from analysis.report.cards import not_judged
 from analysis.report.formats import NARROW, sentence
@@ -18,6 +19,8 @@ from analysis.report.results import LOOKS, ExperimentResult
 from common.counts import plural
 
 START, END = "<!-- papers: written by python -m testbed.tables papers -->", "<!-- end of papers -->"
+DIGITS: Final = 12
+"""Of a commit."""
 # verdicts in the order of the tables, and what the tables call them
 SHOWN: Final = {
     Verdict.HOLDS: "holds",
@@ -36,7 +39,8 @@ def write(folder: Path, reference: Path, page: Path, summary: Path, takes: Calla
     BadInputError where a mark is missing, or there are no studies.
     """
     views = of_papers(folder, reference)
-    replace_between(page, START, END, "\n" + "\n".join(line for view in views for line in _in_full(view, takes)))
+    lines = [*_recorded(files.read(reference)[0]), *(line for view in views for line in _in_full(view, takes))]
+    replace_between(page, START, END, "\n" + "\n".join(lines))
     link = relpath(page, summary.parent)
     replace_between(summary, START, END, "\n" + "".join(f"{line}\n" for line in _in_short(views, link)) + "\n")
 
@@ -91,6 +95,15 @@ def _entry(claim: Claim, full: Beside) -> dict[str, Any]:
         outcome = "passed" if entry["verdict"] == Verdict.HOLDS else "failed"
         entry["why"] = judge_case(claim.id, outcome).why
     return entry
+
+
+def _recorded(about: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where a reference set comes from."""
+    made_by = f"commit `{about['commit'][:DIGITS]}`"
+    if about["measured_by"] != about["commit"]:
+        made_by += f", measured by `{about['measured_by'][:DIGITS]}`"
+    images = f"Linux {about['made_from']['kernel']['release']}, and all images by their digests in `set.json`"
+    yield f"Recorded on {about['date']}: {about['runs']:,} runs of {made_by}; {images}.\n"
 
 
 def _outcome(view: StudyView) -> str:
