@@ -193,8 +193,12 @@ def _documentation(out: Path) -> Part:
 
 
 def navigation(docs: Path) -> list[str | dict[str, list[str]]]:
-    """List the sections of index.md with the pages that each names, then those of the same folder that it does not."""
-    nav: list[str | dict[str, list[str]]] = ["index.md"]
+    """List the sections of index.md with the pages that each names, then those of the same folder that it does not.
+
+    Pages beside index.md stand first.
+    """
+    beside = sorted(page.name for page in docs.glob("*.md") if page.name != "index.md")
+    nav: list[str | dict[str, list[str]]] = ["index.md", *beside]
     for section in re.split(r"^## ", (docs / "index.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         title, _, text = section.partition("\n")
         named = re.findall(r"\]\(([\w/-]+\.md)\)", text)
