@@ -158,6 +158,12 @@ def test_a_release_has_one_version() -> None:
     assert len(set(versions.values())) == 1, versions
 
 
+def test_the_changelog_begins_with_the_release() -> None:
+    about = (ROOT / "CITATION.cff").read_text()
+    told = [re.findall(rf'^{name}: "?([^"\n]+)', about, re.M)[0] for name in ("version", "date-released")]
+    assert re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.M)[0] == ", ".join(told)
+
+
 @pytest.mark.parametrize("package", sorted(path.parents[1] for path in ROOT.glob("images/*/debian/changelog")), ids=str)
 def test_a_module_has_one_version(package: Path) -> None:
     sources = "".join(source.read_text() for source in package.glob("*.c"))
