@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from analysis.files import replace_between
 from analysis.judge.verdict import Verdict
-from analysis.reference.papers import SHOWN, in_order, of_studies, row
+from analysis.reference import files
+from analysis.reference.papers import SHOWN, in_order, of_studies, recorded, row
 from analysis.report.cards import how_known
 from analysis.report.causes import WORDS
 from analysis.report.formats import NARROW, head, sentence
@@ -22,15 +23,21 @@ def write(folder: Path, reference: Path, page: Path) -> None:
     Raises BadInputError where its marks are missing, or there are no studies.
     """
     views = of_studies(folder, reference)
-    replace_between(page, START, END, "\n" + "\n".join(line for view in views for line in _of_study(view)))
+    lines: list[str] = []
+    for view in views:
+        of_set = recorded(files.about(reference, view.experiments[0].id))
+        lines += _of_study(view, "" if f"{of_set}\n" in lines else of_set)
+    replace_between(page, START, END, "\n" + "\n".join(lines))
 
 
-def _of_study(view: StudyView) -> Iterator[str]:
+def _of_study(view: StudyView, of_set: str) -> Iterator[str]:
     failing = [finding for finding in view.findings if finding.state != Verdict.HOLDS]
     if not failing:
         return
     claims = {claim["id"]: claim for experiment in view.experiments for claim in experiment.claims}
     yield f"## {view.label}\n"
+    if of_set:
+        yield f"{of_set}\n"
     yield f"{len(failing)} of {len(view.findings)} findings.\n"
     yield from _table(failing, claims)
     yield ""

@@ -25,6 +25,11 @@ def files(folder: Path) -> dict[str, Path]:
     return found
 
 
+def about(folder: Path, experiment: str) -> dict[str, Any]:
+    """Read what the set of an experiment says of itself. Raises BadInputError where there is none."""
+    return _read_set(files(folder)[experiment].with_name(SET))
+
+
 def read(folder: Path) -> tuple[Mapping[str, Any], dict[str, dict[str, Any]]]:
     """Read a reference set: what the set says of itself, and what it has of each experiment, by its id.
 

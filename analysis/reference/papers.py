@@ -39,7 +39,7 @@ def write(folder: Path, reference: Path, page: Path, summary: Path, takes: Calla
     BadInputError where a mark is missing, or there are no studies.
     """
     views = of_papers(folder, reference)
-    lines = [*_recorded(files.read(reference)[0]), *(line for view in views for line in _in_full(view, takes))]
+    lines = [f"{recorded(files.read(reference)[0])}\n", *(line for view in views for line in _in_full(view, takes))]
     replace_between(page, START, END, "\n" + "\n".join(lines))
     link = relpath(page, summary.parent)
     replace_between(summary, START, END, "\n" + "".join(f"{line}\n" for line in _in_short(views, link)) + "\n")
@@ -97,13 +97,15 @@ def _entry(claim: Claim, full: Beside) -> dict[str, Any]:
     return entry
 
 
-def _recorded(about: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where a reference set comes from."""
+def recorded(about: Mapping[str, Any]) -> str:
+    """Say where a reference set comes from."""
+    if files.MIXTURE in about:
+        return str(about[files.MIXTURE])
     made_by = f"commit `{about['commit'][:DIGITS]}`"
     if about["measured_by"] != about["commit"]:
         made_by += f", measured by `{about['measured_by'][:DIGITS]}`"
     images = f"Linux {about['made_from']['kernel']['release']}, and all images by their digests in `set.json`"
-    yield f"Recorded on {about['date']}: {about['runs']:,} runs of {made_by}; {images}.\n"
+    return f"Recorded on {about['date']}: {about['runs']:,} runs of {made_by}; {images}."
 
 
 def _outcome(view: StudyView) -> str:
