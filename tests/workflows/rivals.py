@@ -408,7 +408,7 @@ def listed(trial: Trial, wanted: Sequence[Named]) -> Iterator[dict[str, str]]:
 def summary(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
     """Yield a row a paper, of how many claims fail by what, and the claims that nothing makes fail."""
     claim, _, cause, place, path, _ = FIELDS
-    yield "| paper | hold or nearly do | fail by a change | by a recorded run | of these, on another path | by neither |"
+    yield "| paper | hold or nearly do | fail by a change | by a recorded run | of these on other paths | by neither |"
     yield "|---|---|---|---|---|---|"
     studies = [(name, [one for one in rows if one[claim].startswith(f"{name}-")]) for name in PAPERS]
     for name, some in (*studies, ("all", rows)):

@@ -55,9 +55,25 @@ def rows(schema: Any, root: Any, prefix: str = "") -> Iterator[str]:
         required = name in schema.get("required", [])
         default = "(required)" if required else f"`{shown(field['default'])}`" if "default" in field else ""
         meaning = field.get("description", "").replace("|", "\\|")
-        yield f"| `{prefix}{name}` | {kind(field)} | {default} | {meaning} |"
-        yield from rows(field, root, f"{prefix}{name}.")
+        of_directions = both_ways(field, root)
+        yield f"| `{prefix}{name}` | {of_directions or kind(field)} | {default} | {meaning} |"
+        if not of_directions:
+            yield from rows(field, root, f"{prefix}{name}.")
         yield from rows(field.get("items", {}), root, f"{prefix}{name}[].")
+
+
+def both_ways(field: Any, root: Any) -> str:
+    """What a field takes that has one kind of value for each direction; nothing for others."""
+    parts = field.get("properties", {})
+    if parts.keys() != {"forward", "backward"}:
+        return ""
+    resolved = [
+        {**root["$defs"][part["$ref"].rpartition("/")[2]], **part} if "$ref" in part else part
+        for part in parts.values()
+    ]
+    kinds = {kind(part) for part in resolved}
+    words = "`forward` and `backward`" if field.get("required") else "`forward`, `backward` or both"
+    return f"{words}: {kinds.pop()}" if len(kinds) == 1 else ""
 
 
 def is_link(field: Any) -> bool:
@@ -71,7 +87,7 @@ def kind(field: Any) -> str:
     if is_link(field.get("items", {})):
         return "list of [links](#links)"
     if "enum" in field:
-        return ", ".join(f"`{value}`" for value in field["enum"])
+        return ", ".join(f"`{shown(value)}`" for value in field["enum"])
     if "enum" in field.get("items", {}):
         return "list of " + kind(field["items"])
     types = field.get("type", [])
