@@ -44,6 +44,25 @@ def test_the_tests_have_all_kernels(tmp_path: Path) -> None:
     assert "-m images --debug" in make(tmp_path, "--dry-run", "trial-mutants").stdout
 
 
+def test_the_tests_on_other_machines_get_what_they_need_first(tmp_path: Path) -> None:
+    said = make(tmp_path, "--dry-run", "test-reach").stdout
+    steps = ["engine.doctor --install-for-reach", "tests/reach/requirements.txt", "images --stock", "tests/reach\n"]
+    places = [said.rindex(step) for step in steps]
+    assert places == sorted(places), said
+
+
+def test_an_environment_that_is_there_is_no_news(tmp_path: Path) -> None:
+    """Ansible's role counts what this command says as a change."""
+    task = (ROOT / "images/ansible/roles/testbed/tasks/main.yml").read_text()
+    assert "argv: [make, --silent, .venv/installed]" in task
+    assert "changed_when: testbed_environment.stdout | length > 0" in task
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/pip").symlink_to("/bin/true")
+    words = ["--silent", ".venv/installed", "--old-file", ".venv/locked", "--old-file", "pyproject.toml"]
+    assert make(tmp_path, *words).stdout == "environment: installing the project itself\n"
+    assert make(tmp_path, *words).stdout == ""
+
+
 def test_what_boots_is_built_with_the_standard_library_alone() -> None:
     """The environment is being installed meanwhile."""
     code = "import images.boot, sys; print(*(name for name in sys.modules if '.' not in name))"
