@@ -58,6 +58,16 @@ def test_the_lists_of_packages_are_well_formed(file: Path, some: set[str]) -> No
     assert all(package.shown_by and package.purpose for package in packages)
 
 
+@pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="not a Debian")
+@pytest.mark.parametrize("file", [doctor.PACKAGES, doctor.FOR_TESTS, doctor.FOR_REACH])
+def test_a_package_that_is_there_is_not_asked_for_again(file: Path) -> None:
+    command = ["dpkg-query", "--show", "--showformat=${db:Status-Abbrev} ${Package}\n"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    installed = {line.split()[1] for line in said.splitlines() if line.startswith("ii")}
+    unseen = [each.name for each in host_packages(file.read_text()) if each.name in installed and not each.present()]
+    assert unseen == []
+
+
 @pytest.mark.usefixtures("as_user")
 def test_what_only_tests_need_is_no_reason_to_refuse(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -175,7 +185,7 @@ def test_closed_user_namespaces_name_the_switch(tmp_path: Path) -> None:
     (tmp_path / "kernel/unprivileged_userns_clone").write_text("0\n")
     assert doctor._allow_namespaces(tmp_path) == "sudo sysctl kernel.unprivileged_userns_clone=1"
     (tmp_path / "kernel/unprivileged_userns_clone").write_text("1\n")
-    assert doctor._allow_namespaces(tmp_path).startswith("allow user namespaces")
+    assert doctor._allow_namespaces(tmp_path).startswith("allow user namespaces, which no chroot has; ")
 
 
 def test_nothing_is_run_when_nothing_is_missing() -> None:
