@@ -192,7 +192,8 @@ def _sandbox() -> Check:
             "install bubblewrap 0.7 or newer (Debian 12, Ubuntu 24.04), or use a container: docs/howto/containers.md"
         )
         return Check("sandbox", f"bwrap {version[0]} cannot limit a guest's memory folder (--size)", remedy)
-    return Check("sandbox", f"bwrap fails: {done.stderr.strip().splitlines()[-1:]}", _allow_namespaces())
+    why = "".join(done.stderr.splitlines()[-1:]).removeprefix("bwrap: ")
+    return Check("sandbox", f"bwrap fails: {why}", _allow_namespaces())
 
 
 def _bound() -> Check:
@@ -221,8 +222,9 @@ def _allow_namespaces(proc: Path = Path("/proc/sys")) -> str:
         if path.exists() and (path.read_text().strip() == "0") == (value != "0"):
             return f"sudo sysctl {name}={value}"
     return (
-        "allow user namespaces; in a container, start it with --security-opt seccomp=unconfined --security-opt "
-        f"systempaths=unconfined, or, where nothing foreign runs and the container is wall enough, set {UNCONFINED}=1"
+        "allow user namespaces, which no chroot has; in a container, start it with --security-opt seccomp=unconfined "
+        "--security-opt systempaths=unconfined, or, where nothing foreign runs and the container is wall enough, set "
+        f"{UNCONFINED}=1"
     )
 
 
