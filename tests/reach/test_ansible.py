@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from engine.images import PROJECT
+from images.debian import mirrors
+from images.rootfs.build import SUITE
 from scenarios.resolve import expand
 from tests.reach import machine
 
@@ -128,6 +130,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Debian with a kernel, Ansible and SSH, and a clone of this project."""
     root = tmp_path_factory.mktemp("machine") / "root"
     machine.debian(PACKAGES, root)
+    # it was installed from files of this host, which its own apt does not see
+    (root / "etc/apt/sources.list").write_text(f"deb {mirrors()[0]} {SUITE} main\n")
     subprocess.run(["git", "clone", "--quiet", PROJECT, root / CLONE[1:]], check=True)
     return root
 
