@@ -88,7 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _carried_out(words: list[str]) -> int:
+def parsed(words: list[str]) -> argparse.Namespace:
+    """Read a command's words; end with status 2 if it does not take them."""
     parser = argparse.ArgumentParser(prog="testbed", description="Runs of LEDBAT scenarios in virtual time.")
     parser.set_defaults(kept="nothing is kept", passes_on=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -105,6 +106,11 @@ def _carried_out(words: list[str]) -> int:
     options.again = shlex.join(["testbed", *words[0].split(), *words[1:]])
     if others and not options.passes_on:
         commands.choices[options.command].error(f"unrecognized arguments: {' '.join(others)}")
+    return options
+
+
+def _carried_out(words: list[str]) -> int:
+    options = parsed(words)
     try:
         options.elsewhere = of_commands.elsewhere(getattr(options, "elsewhere", []))
         with interrupt.terminable():
