@@ -25,8 +25,7 @@ EXPERIMENT = "icccn-fig2a-ledbat-vs-tcp"
 TWO_RUNS = "icccn-fig2a-utilization-baselines"
 """What the experiment's claims need besides: two runs in a job."""
 SNAKEMAKE = str(Path(sys.executable).parent / "snakemake")
-# without accounting there is no sacct, and the plugin would wait for it
-ON_SLURM = ["--workflow-profile", "profiles/slurm", "--slurm-no-account", "--slurm-status-command", "squeue"]
+PAGE = (PROJECT / "docs/howto/clusters.md").read_text()
 BUILT = ("kernels", "modules", "rootfs", "sources", "tools", "downloads")
 
 pytestmark = pytest.mark.skipif(
@@ -58,6 +57,15 @@ def _checkout(folder: Path) -> Path:
     for compiled in PROJECT.glob("analysis/capture/*.so"):
         shutil.copy(compiled, folder / "analysis" / "capture")
     return folder
+
+
+def _on_slurm() -> list[str]:
+    """The options of the page's command, and those that it has for a Slurm without accounting."""
+    partitions = subprocess.run(["sinfo", "--noheader", "--format=%P"], capture_output=True, text=True, check=True)
+    [said] = re.findall(r"^\.venv/bin/snakemake (.*) -- reproduce$", PAGE.replace("\\\n", ""), re.MULTILINE)
+    [without_accounting] = re.findall(r"`(--slurm-no-account .*?)`", PAGE.replace("\n", " "))
+    named = said.replace("=NAME", f"={partitions.stdout.split()[0].rstrip('*')}")
+    return [*named.split(), *without_accounting.split()]
 
 
 def _command(*options: str) -> list[str]:
@@ -93,14 +101,16 @@ def test_a_run_is_the_same_on_a_cluster(tmp_path: Path) -> None:
     for kind in BUILT:
         (cache / kind).symlink_to(default_root() / kind)
     (tmp_path / "short-jobs.yaml").write_text("jobs: {runs: 1, virtual_seconds: 20000}\n")
-    command = [*_command(*ON_SLURM, "--configfile", str(tmp_path / "short-jobs.yaml")), "--", EXPERIMENT]
-    before = len(_jobs())
+    command = [*_command(*_on_slurm(), "--configfile", str(tmp_path / "short-jobs.yaml")), "--", EXPERIMENT]
+    before = _jobs()
     subprocess.run(command, cwd=cluster, env=_environment(cache), check=True)
     assert _bytes(local)
     assert _bytes(local) == _bytes(cluster)
     made = len(list(cluster.glob("results/quick/runs/*/*/job-*.done")))
+    jobs = [job for number, job in _jobs().items() if number not in before]
     # the runs, then metrics and report
-    assert len(_jobs()) - before == made + 2
+    assert len(jobs) == made + 2
+    assert {(job["NumCPUs"], job["MinMemoryNode"]) for job in jobs} == {("1", "2000M")}
     assert (cache / "images").is_dir()
 
 
@@ -153,7 +163,7 @@ def test_a_job_that_is_killed_under_a_scheduler_without_a_plugin_is_submitted_ag
 @pytest.mark.parametrize(("end", "state"), [(_cancel, "CANCELLED"), (_exceed_its_limit, "TIMEOUT")])
 def test_a_job_that_is_ended_keeps_what_it_had_finished(end: Callable[[str], None], state: str, tmp_path: Path) -> None:
     folder, before = _checkout(tmp_path / "checkout"), _jobs()
-    command = [*_command(*ON_SLURM), "--", EXPERIMENT]
+    command = [*_command(*_on_slurm()), "--", EXPERIMENT]
     with subprocess.Popen(command, cwd=folder, env=_environment(default_root())) as snakemake:
         first = None
         while first is None and snakemake.poll() is None:
