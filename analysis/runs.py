@@ -44,6 +44,13 @@ class Runs:
             self._experiments[experiment] = {(run.settings.cell, run.settings.seed): run for run in runs}
         return self._experiments[experiment]
 
+    def with_others(self, others: dict[str, dict[tuple[str, int], Run]]) -> "Runs":
+        """Return the same runs, but of these experiments those that are given, by cell and seed."""
+        runs = Runs(self._folder)
+        runs._cache = self._cache
+        runs._experiments = self._experiments | others
+        return runs
+
     def failed(self, experiment: str) -> list[Failure]:
         """List the runs of an experiment that failed, by cell and seed. An interrupted run leaves nothing."""
         failures = [failure_of(folder) for folder in self._folder.glob(f"*/{experiment}/*/{_FAILED}*")]

@@ -371,16 +371,15 @@ def in_place(runs: Runs, own: str, place: Cell, cell: Cell, seed: int) -> Runs:
 
     `own` is the experiment that is asked about: of it there is no other seed.
     """
-    seen = Runs(runs._folder)
-    seen._cache = runs._cache
+    others = {}
     for experiment in {own, place.experiment}:
         of_seed = {key: run for key, run in runs.by_cell_and_seed(experiment).items() if key[1] == seed}
         if experiment == place.experiment:
             of_seed.pop((place.name, seed), None)
             other = runs.by_cell_and_seed(cell.experiment).get((cell.name, seed))
             of_seed |= {(place.name, seed): other} if other else {}
-        seen._experiments[experiment] = of_seed
-    return seen
+        others[experiment] = of_seed
+    return runs.with_others(others)
 
 
 def name_of(cell: Cell, named: Named) -> str:
@@ -463,7 +462,7 @@ def main() -> None:
     parser.add_argument("--recorded", type=Path, metavar="RUNS", help="run nothing, and compare with recorded runs")
     parser.add_argument("--convention", action="store_true", help="follow the conventions of CONVENTIONS")
     parser.add_argument("--page", action="store_true", help="run nothing, and write the tables of the page")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     trial = Trial(options.folder)
     if options.page:
