@@ -12,13 +12,13 @@ import pytest
 from engine.run import run_folder
 from tests.trust import identity
 
-TOOLS = {"quinn": "cargo", "noq": "cargo", "s2n-quic": "cargo", "x-net-quic": "go"}
+TOOLS = {"quinn": "cargo", "noq": "cargo", "s2n-quic": "cargo", "quiche": "cargo", "x-net-quic": "go"}
 LEAST_BYTES = 2_000_000
 """Of the 5 MB that fit into the 20 s; 1 % of the packets is lost in the second half."""
 
 
 @pytest.mark.parametrize(
-    "name", ["quinn", "noq", "aioquic", "picoquic", "ngtcp2", "openssl-quic", "x-net-quic", "s2n-quic"]
+    "name", ["quinn", "noq", "aioquic", "picoquic", "ngtcp2", "openssl-quic", "x-net-quic", "s2n-quic", "quiche"]
 )
 def test_a_stack_sends_the_same_packets_twice(program: Callable[[str], None], tmp_path: Path, name: str) -> None:
     if (tool := TOOLS.get(name)) and shutil.which(tool) is None:
