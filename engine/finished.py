@@ -28,20 +28,34 @@ def is_finished(run: dict[str, Any], into: Path, since: Path | None = None) -> b
     folder = folder_of(into, run)
     if not folder.exists():
         return False
-    damaged = sums.damaged(folder, OF_RUN) | dict.fromkeys(sums.unvouched(folder, LOGS), sums.WITHOUT)
+    damaged = damage(folder)
     for name, what in damaged.items():
         print(f"{folder / name}: {what}; the run is made again", file=sys.stderr)
     if damaged:
         return False
     if since is not None and (folder / "summary.json").stat().st_mtime_ns <= since.stat().st_mtime_ns:
         return False
-    made = json.loads((folder / "run.json").read_text())
+    return made_of(json.loads((folder / "run.json").read_text())) == made_of(completed(run))
+
+
+def damage(folder: Path) -> dict[str, str]:
+    """Return what is wrong with a finished run's files, by their paths in its folder."""
+    return sums.damaged(folder, OF_RUN) | dict.fromkeys(sums.unvouched(folder, LOGS), sums.WITHOUT)
+
+
+def completed(run: dict[str, Any]) -> dict[str, Any]:
+    """Return a run.json with what only images and code tell, as it would be read after the run, but for its instant.
+
+    Raises:
+        EngineError: what boots has not been built.
+    """
     run = copy.deepcopy(run)
     run["provenance"] = backends.prepare(run).provenance
-    return _made_of(made) == _made_of(json.loads(json.dumps(run)))
+    whole: dict[str, Any] = json.loads(json.dumps(run))
+    return whole
 
 
-def _made_of(run: dict[str, Any]) -> dict[str, Any]:
+def made_of(run: dict[str, Any]) -> dict[str, Any]:
     """Return what determines the bytes of a run."""
     rest = {name: value for name, value in run.items() if name not in _CHANGES}
     provenance = run.get("provenance")

@@ -37,7 +37,6 @@ from testbed.batches import seconds, weight
 from testbed.folders import REFERENCE, STUDIES
 from testbed.need import Wanted, need, planned, unbuilt
 
-_RESULTS: Final = Path("results")
 _ALL: Final = "all"
 _LABEL: Final = 11  # characters before a text
 _COPIED: Final = ("run", "runs", "capture", "again")
@@ -88,9 +87,8 @@ def main(options: argparse.Namespace) -> int:
     wanted = what_it_reads(shown, known, seeds)
     folder = own_study.folder_of(options.into, shown.claim.id)
     _tell(_before(wanted))
-    others = sorted(set(options.into.glob("*/*")) - {folder})
     with own_study.alone(folder):
-        if status := need(folder, wanted, [_RESULTS, *others]):
+        if status := need(folder, wanted):
             return status
         with ended_after(LIMIT_S, "testbed claim: the measurement"):
             measure(shown.experiment.file, folder / "runs", folder / "experiments")

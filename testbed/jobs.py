@@ -19,6 +19,7 @@ from typing import IO, Final
 from analysis.runs import Runs
 from common.end_with_parent import PIPELINE
 from engine.errors import EngineError, printable
+from engine.store import PLACE
 from scenarios.cells import PlannedCell
 from testbed import fork_client
 from testbed.batches import JobBatch, batches, virtual_s
@@ -38,11 +39,11 @@ class Job:
     experiment: str
     batch: JobBatch
 
-    def command(self, into: Path) -> list[str]:
-        """Return the command of `testbed` that makes these runs in the folder `into`."""
+    def command(self, into: Path, since: Path) -> list[str]:
+        """Return the command of `testbed` that makes these runs in the folder `into`, as `carry_out` says."""
         words = [word for cell in self.batch.cells for word in ("--cell", cell["cell"])]
         words += [word for seed in self.batch.seeds for word in ("--seed", str(seed))]
-        return ["run", self.scenario, *words, "--columns", "--into", str(into)]
+        return ["run", self.scenario, *words, "--columns", "--keep-since", str(since), "--into", str(into)]
 
 
 def divide(due: Sequence[tuple[PlannedCell, Sequence[int]]]) -> list[Job]:
@@ -61,10 +62,11 @@ def divide(due: Sequence[tuple[PlannedCell, Sequence[int]]]) -> list[Job]:
     return sorted(jobs, key=lambda job: -job.batch.weight)
 
 
-def carry_out(jobs: Sequence[Job], into: Path) -> None:
+def carry_out(jobs: Sequence[Job], into: Path, since: Path, store: Path) -> None:
     """Carry out jobs, as many at once as there are processors, and print a line after each run.
 
-    Runs may fail: what is judged names those. If interrupted, ends all forks with their guests.
+    What the store has is not carried out again; `since` is the note on the code of tables. Runs may fail: what is
+    judged names those. If interrupted, ends all forks with their guests.
 
     Raises:
         EngineError: a fork, or what forks, ended before its runs were done or failed.
@@ -72,8 +74,8 @@ def carry_out(jobs: Sequence[Job], into: Path) -> None:
     if not jobs:
         return
     runs = sum(len(job.batch.runs()) for job in jobs)
-    with _forks(set().union(*(job.batch.programs() for job in jobs))) as (process, place):
-        work = _Work(into, runs, process, place)
+    with _forks(set().union(*(job.batch.programs() for job in jobs)), store) as (process, place):
+        work = _Work(into, since, runs, process, place)
         with ThreadPoolExecutor(_processors()) as pool:
             try:
                 list(pool.map(work.carry_out, jobs))
@@ -89,10 +91,10 @@ def carry_out(jobs: Sequence[Job], into: Path) -> None:
 
 
 @contextmanager
-def _forks(programs: Iterable[str]) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def _forks(programs: Iterable[str], store: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Yield the process that forks, and the socket that it listens to. It leads a group of processes, all its forks."""
     # runs end with this process, even if it is killed
-    environment = {**os.environ, PIPELINE: str(os.getpid())}
+    environment = {**os.environ, PIPELINE: str(os.getpid()), PLACE: str(store)}
     with tempfile.TemporaryDirectory(prefix="testbed-forks-") as name, _opened(name) as folder:
         place = f"/proc/self/fd/{folder}/forks"  # a socket's path has 107 bytes at most
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
@@ -120,6 +122,7 @@ class _Work:
     """What is at work, and how many runs of how many are done."""
 
     into: Path
+    since: Path
     runs: int
     process: subprocess.Popen[bytes]
     place: str
@@ -162,7 +165,8 @@ class _Work:
             forks.connect(self.place)
             reading, writing = os.pipe()
             with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - standard input
-                fork_client.hand_over(forks, job.command(self.into), [nothing.fileno(), writing, errors.fileno()])
+                streams = [nothing.fileno(), writing, errors.fileno()]
+                fork_client.hand_over(forks, job.command(self.into, self.since), streams)
             os.close(writing)
         return os.fdopen(reading, encoding="utf-8", errors="replace")
 

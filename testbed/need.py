@@ -1,7 +1,5 @@
 """The one place that decides which runs are due, and carries them out; `testbed run` is how forks do."""
 
-import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from common import sums
 from engine import sources
 from engine.finished import is_finished
 from engine.recorder import BOTTLENECK
 from engine.run import execute, folder_of, run_folder
+from engine.store import Store
 from images import index
 from images.cache import default_root
 from scenarios.cells import PlannedCell, plan
@@ -22,6 +20,7 @@ from testbed import jobs, notes, unplanned
 
 _COLUMNS: Final = "analysis.capture.columns"
 _COLUMNS_NOTE: Final = Path("sources/columns")
+_RESULTS: Final = Path("results")
 
 
 @dataclass(frozen=True)
@@ -58,13 +57,14 @@ def needed(run: dict[str, Any], into: Path, keep: Sequence[str] = BOTTLENECK, si
     return folder
 
 
-def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = (), kept: Sequence[Wanted] = ()) -> int:
+def need(folder: Path, wanted: Sequence[Wanted], kept: Sequence[Wanted] = ()) -> int:
     """Carry out the runs of a folder that are missing, damaged, failed, or older than the code.
 
+    Those that are there under another name, of another product or of the papers, share its files (`engine.store`).
+
     Runs that are neither wanted nor `kept`, which would be measured with the others, lie in `unused-runs` until a call
-    wants them.
-    What a folder of `beside` has of them, in whatever study, is copied from there. If interrupted, ends
-    them. Returns 0, although runs may have failed, or the status of a build that failed.
+    wants them. If interrupted, ends what it carries out. Returns 0, although runs may have failed, or the status of a
+    build that failed.
 
     Raises:
         EngineError: a process ended before its runs were done or failed.
@@ -78,10 +78,9 @@ def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = (), ke
             return status
     planned_runs = {run_folder(runs, one.cell, seed) for one in (*wanted, *kept) for seed in one.seeds}
     unplanned.set_aside(folder, runs.glob("*/*"), planned_runs)
-    for other in beside:
-        _take_over(other.absolute(), folder, wanted)
-    due = [(one.planned, tuple(one.seeds)) for one in _due(folder, wanted)]
-    jobs.carry_out(jobs.divide(due), runs)
+    since, store = columns_since(folder), _store(folder)
+    due = _due(wanted, runs, since, Store(store, since.read_text()))
+    jobs.carry_out(jobs.divide([(one.planned, tuple(one.seeds)) for one in due]), runs, since, store)
     return 0
 
 
@@ -91,45 +90,22 @@ def unbuilt(wanted: Sequence[Wanted]) -> list[str]:
     return [name for name in (index.BOOT, *sorted(programs)) if not index.path(default_root(), name).exists()]
 
 
-def _take_over(other: Path, folder: Path, wanted: Sequence[Wanted]) -> None:
-    """Copy finished runs of another folder that this one lacks."""
-    there = other / "runs"
-    since = other / _COLUMNS_NOTE
-    if not since.exists() or since.read_text() != sources.stage([_COLUMNS]):
-        return  # its columns are of other code
-    taken = 0
-    for one in list(_due(folder, wanted)):
-        for run in (resolve(one.cell, seed) for seed in one.seeds):
-            studies = sorted(place.name for place in there.iterdir() if place.is_dir())
-            as_there = ({**run, "study": study} for study in studies)
-            finished = (each for each in as_there if is_finished(each, there, since))
-            found = next(finished, None)
-            if found:
-                _copy(folder_of(there, found), folder_of(folder / "runs", run), run["study"])
-                taken += 1
-    if taken:
-        print(f"Took {taken} of the runs from {other}.", file=sys.stderr, flush=True)
+def _store(folder: Path) -> Path:
+    """Return the store of a product's folder: that of all results, or elsewhere of the folders beside it."""
+    results = _RESULTS.absolute()
+    return (results if folder.is_relative_to(results) else folder.parent) / "store"
 
 
-def _copy(run: Path, into: Path, study: str) -> None:
-    """Copy a run's folder for a study, in which nothing that the run did depends on the study's name."""
-    partial = into.with_name(f".{into.name}.taken")
-    shutil.rmtree(partial, ignore_errors=True)
-    shutil.rmtree(into, ignore_errors=True)
-    shutil.copytree(run, partial, copy_function=shutil.copy)  # newer than this folder's note of the code
-    file = partial / "run.json"
-    description = json.loads(file.read_text())
-    if description["study"] != study:
-        file.write_text(json.dumps(description | {"study": study}, indent=1))
-        sums.write(partial, sums.read(partial) | {file.name: sums.digest(file)})
-    partial.rename(into)
-
-
-def _due(folder: Path, wanted: Sequence[Wanted]) -> Iterator[Wanted]:
-    """Yield what has no finished run, with the seeds that lack one whose columns are those of the code as it is now."""
-    since = columns_since(folder)
+def _due(wanted: Sequence[Wanted], runs: Path, since: Path, store: Store) -> Iterator[Wanted]:
+    """Yield what has no finished run, with the seeds that lack one; each run that is finished gets its address."""
     for one in wanted:
-        due = [seed for seed in one.seeds if not is_finished(resolve(one.cell, seed), folder / "runs", since)]
+        due = []
+        for seed in one.seeds:
+            run = resolve(one.cell, seed)
+            if is_finished(run, runs, since):
+                store.add(run, runs)
+            else:
+                due.append(seed)
         if due:
             yield replace(one, seeds=due)
 

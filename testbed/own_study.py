@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from testbed.need import need, planned
 
 # in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
 _REFUSED: Final = re.compile("[{}\ud800-\udfff]")
-_RESULTS: Final = Path("results")
 _LONGEST_NAME_BYTES: Final = 255
 
 
@@ -54,17 +53,11 @@ def write(folder: Path, study: str, texts: Mapping[str, str], kept: Collection[s
         expand(file, "complete")
 
 
-def carry_out(folder: Path, beside: Sequence[Path] = (), kept: Collection[str] = ()) -> int:
-    """Carry out all runs of a folder's study that neither it nor another product's folder has; see `testbed.need`.
-
-    Those of the files `kept` stay as they are.
-    """
+def carry_out(folder: Path, kept: Collection[str] = ()) -> int:
+    """Carry out all runs of a folder's study that are due; see `testbed.need`. Those of the files `kept` stay."""
     wanted = planned(sorted(folder.absolute().glob("studies/*/*.yaml")))
     due = [one for one in wanted if one.cell.scenario.name not in kept]
-    folder = folder.absolute()
-    notes = _RESULTS.absolute().glob("*/*/sources/columns")
-    others = sorted(note.parents[1] for note in notes if not note.is_relative_to(folder))
-    return need(folder, due, [*beside, *others], [one for one in wanted if one.cell.scenario.name in kept])
+    return need(folder, due, [one for one in wanted if one.cell.scenario.name in kept])
 
 
 @contextmanager

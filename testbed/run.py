@@ -1,6 +1,7 @@
 """Carries out `testbed run`: runs of a scenario."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,13 +10,15 @@ from typing import Any
 
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
+from common import sums
 from common.arguments import path
 from common.sums import DamagedError
-from engine import backends, cgroup, images, interrupt, progress, provenance, sandbox
-from engine.errors import EngineError, printable
+from engine import backends, cgroup, images, interrupt, progress, provenance, recorder, sandbox
+from engine.errors import EngineError, in_a_line, printable
 from engine.finished import is_finished
 from engine.recorder import BOTTLENECK
 from engine.run import execute, run_folder
+from engine.store import PLACE, Store
 from scenarios import implementations, schema
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, Cell, resolve
@@ -34,7 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", choices=SIZES, default="complete")
     parser.add_argument("--into", type=path, default=Path("results/runs"), help="default: %(default)s")
     parser.add_argument("--backend", choices=backends.NAMES, default="virtual", help="default: %(default)s")
-    kept = "keep runs that ended well after FILE was written, made of the same scenario, images and code"
+    kept = (
+        "keep runs that ended well after FILE was written, made of the same scenario, images and code; with --columns "
+        f"and {PLACE}, a folder, share those that were made under another name"
+    )
     parser.add_argument("--keep-since", type=path, metavar="FILE", help=kept)
     tables = "make Parquet tables of captures and traces after each run, and remove the traces"
     parser.add_argument("--columns", action="store_true", help=tables)
@@ -74,9 +80,7 @@ def main(options: argparse.Namespace) -> int:
     for cell in cells(options.scenario, options.size, options.cell or []):
         for seed in options.seed or cell.seeds:
             try:
-                print(_carried_out(cell, seed, options), flush=True)
-                if options.columns:
-                    _write_columns(run_folder(options.into, cell, seed), options.temporary_packets)
+                _carry_out(cell, seed, options)
             except (EngineError, ScenarioError) as error:
                 print(printable(f"{run_folder(Path(), cell, seed)}: failed: {error}"), file=sys.stderr, flush=True)
                 by_flow |= str(error).startswith("flow ")
@@ -89,25 +93,36 @@ def main(options: argparse.Namespace) -> int:
     return worst
 
 
-def _carried_out(cell: Cell, seed: int, options: argparse.Namespace) -> str:
-    """Carry out a run, unless it is kept; return a line about it."""
-    name = run_folder(Path(), cell, seed)
-    since: Path | None = options.keep_since
+def _carry_out(cell: Cell, seed: int, options: argparse.Namespace) -> None:
+    """Carry out a run, unless it is kept or there under another name, and say so; make its tables."""
+    since: Path | None = None if options.capture else options.keep_since
+    place = os.environ.get(PLACE)
+    store = Store(Path(place), since.read_text()) if since and options.columns and place else None
     run = resolve(cell, seed, options.backend)
-    if since is not None and not options.capture and is_finished(run, options.into, since):
-        return f"{name}: finished before, and kept"
     keep = options.capture if options.temporary_packets else [*BOTTLENECK, *options.capture]
-    summary = execute(run, options.into, keep)
-    return f"{name}: {summary['ended_ns'] / 1e9:g} s in {summary['wall_s']:.1f} s{_unfinished(summary)}"
+    packets = [] if options.temporary_packets else [f"pcap/{tap.name}" for tap in recorder.wanted(run, keep)]
+    if since and is_finished(run, options.into, since):
+        says = "finished before, and kept"
+    elif store and (found := store.give(run, options.into, packets)):
+        says = f"as {found}, whose files it shares"
+    else:
+        summary = execute(run, options.into, keep)
+        says = f"{summary['ended_ns'] / 1e9:g} s in {summary['wall_s']:.1f} s{_unfinished(summary)}"
+    print(in_a_line(f"{run_folder(Path(), cell, seed)}: {says}"), flush=True)
+    if options.columns:
+        _write_columns(run_folder(options.into, cell, seed), options.temporary_packets)
+    if store:
+        store.add(run, options.into)
 
 
 def _write_columns(folder: Path, temporary_packets: bool) -> None:
-    """Make the tables of a run here: a process of its own would take longer to start than this takes."""
-    from analysis.capture.columns import drop, write_columns  # loads Polars
+    """Make the tables of a run, unless it has them, here: a process would take longer to start than this takes."""
+    from analysis.capture.columns import FOLDER, drop, write_columns  # loads Polars
 
     interrupt.by_ctrl_c()
+    there = any(name.startswith(f"{FOLDER}/") for name in sums.read(folder))  # of a run that was there, so up to date
     with ended_after(LIMIT_S, f"tables of {folder}"):
-        for warning in write_columns(folder):
+        for warning in () if there else write_columns(folder):
             print(warning, file=sys.stderr, flush=True)
         drop(folder, temporary_packets)
 

@@ -49,6 +49,7 @@ OF_RESULTS: Final = (
     File("runs/STUDY/EXPERIMENT/CELL/seed-N/", "a run folder"),
     File("runs/STUDY/EXPERIMENT/CELL/failed-seed-N/", "the same of a run that failed, as far as it came"),
     File("runs/STUDY/EXPERIMENT/CELL/.seed-N.PID.partial/", "a run under way, or what a kill left of it"),
+    File("store/", "links to run folders by what decides their bytes: runs of several names share their files"),
     File("unused-runs/", "runs that no scenario plans any more; they come back when one does"),
     File("runs/STUDY/EXPERIMENT/job-N.done", "the note that a job of the pipeline has ended"),
     File("experiments/EXPERIMENT/metrics.csv", "the number of each claim in each seed; see below"),

@@ -68,15 +68,13 @@ def main(options: argparse.Namespace) -> int:
     placebo = scenarios.placebo_of(baseline) if client != scenarios.placebo_of(baseline) else None
     names = [baseline, *([placebo] if placebo else []), client]
     seeds = {name: options.seeds for criterion in chosen for name in criterion.scenarios}
-    # they have the baseline's runs, of the same networks and seeds
-    beside = sorted(file.parent for file in options.into.glob(f"*/{matrix.DATA}") if file.parent != folder)
     with own_study.alone(folder):
         earlier = [one for one in known if one not in chosen and is_there(one, folder / "studies" / STUDY, names)]
         kept = {name for one in earlier for name in (*one.scenarios, *one.references)}
         shown = [one for one in known if one in chosen or one in earlier]
         while True:
             own_study.write(folder, STUDY, scenarios.texts(chosen, names, seeds), kept)
-            if seeds and (status := own_study.carry_out(folder, beside, kept)):
+            if seeds and (status := own_study.carry_out(folder, kept)):
                 return status
             with ended_after(LIMIT_S, "testbed evaluate: the judgement"):
                 judged = judge.judge(shown, folder, client, baseline, placebo)

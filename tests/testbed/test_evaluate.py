@@ -495,35 +495,36 @@ seeds: {complete: 2}
 """
 
 
-def test_runs_are_taken_from_other_folders_in_whatever_study(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Except for damaged ones."""
-    folders = [tmp_path / name for name in ("tcp-reno", "tcp-vegas", "tcp-bbr")]
-    for folder, study in zip(folders, ("compare", "evaluate", "evaluate"), strict=True):
-        own_study.write(folder, study, {"few.yaml": FEW.replace("OTHER", folder.name)})
-    reno, vegas, bbr = folders
-    own_study.carry_out(reno)
-    capsys.readouterr()
-    own_study.carry_out(vegas, [reno])
-    said = capsys.readouterr().err
-    assert f"Took 2 of the runs from {reno}." in said
-    assert "run 2/2: " in said
-    cubic = "runs/evaluate/few/client=tcp-cubic/seed-1"
-    there = sums.read(reno / cubic.replace("evaluate", "compare"))
-    here = sums.read(vegas / cubic)
+def test_a_run_of_two_products_is_carried_out_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever it is called in each; a folder that is removed or damaged takes nothing from the other."""
+    reno, vegas = folders = [tmp_path / name for name in ("tcp-reno", "tcp-vegas")]
+    for folder, study in zip(folders, ("compare", "evaluate"), strict=True):
+        text = FEW.replace("OTHER", folder.name).replace("few", study)
+        own_study.write(folder, study, {"few.yaml": text})
+
+    def shared(folder: Path) -> tuple[int, int]:
+        own_study.carry_out(folder)
+        said = capsys.readouterr().err
+        return said.count("whose files it shares"), len(re.findall(r"^run \d+/", said, re.MULTILINE))
+
+    assert shared(reno) == (0, 4)
+    assert shared(vegas) == (2, 4)
+    cubic = vegas / "runs/evaluate/evaluate/client=tcp-cubic/seed-1"
+    there, here = sums.read(reno / "runs/compare/compare/client=tcp-cubic/seed-1"), sums.read(cubic)
     assert {name for name in there if here[name] != there[name]} == {"run.json"}
-    assert json.loads(sums.checked(vegas / cubic, "run.json").read_text())["study"] == "evaluate"
-    own_study.carry_out(vegas)
-    assert "run 1/" not in capsys.readouterr().err
-    (vegas / cubic / "summary.json").write_text("{}")
-    own_study.carry_out(bbr, [vegas])
-    assert f"Took 1 of the runs from {vegas}." in capsys.readouterr().err
-    (reno / "sources/columns").write_text("of other code")
-    shutil.rmtree(bbr / "runs")
-    own_study.carry_out(bbr, [reno])
-    assert "Took" not in capsys.readouterr().err
-    assert (reno / "sources/columns").read_text() == "of other code"
+    assert json.loads(sums.checked(cubic, "run.json").read_text())["study"] == "evaluate"
+    assert shared(vegas) == (0, 0)
+    shutil.rmtree(reno)
+    assert shared(vegas) == (0, 0)
+    own_study.write(reno, "compare", {"few.yaml": FEW.replace("OTHER", "tcp-bbr").replace("few", "compare")})
+    (cubic / "summary.json").write_text("{}")
+    assert shared(reno) == (1, 4)
+    assert shared(vegas) == (1, 1)
+    # what was made before there was a store is found once its own folder has been asked for
+    shutil.rmtree(tmp_path / "store")
+    assert shared(vegas) == (0, 0)
+    shutil.rmtree(reno / "runs")
+    assert shared(reno) == (2, 4)
 
 
 def test_a_narrower_call_keeps_the_runs_of_a_wider_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
