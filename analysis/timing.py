@@ -15,11 +15,14 @@ def print_times(
 ) -> None:
     """Print where the time since an instant (seconds of the epoch) went; nothing if no run has been made since then.
 
+    Tables tell the age of a run: one that shares them with another name was made with that.
+
     `cpu_s` is the CPU time that a pipeline and all processes below it have used.
     """
     elapsed_s = time.time() - since
-    found = results.glob("runs/*/*/*/seed-*/summary.json")
-    runs = [json.loads(path.read_text(encoding="utf-8")) for path in found if path.stat().st_mtime >= since]
+    found = results.glob("runs/*/*/*/seed-*/columns/queue.parquet")
+    made = [table.parents[1] for table in found if table.stat().st_mtime >= since]
+    runs = [json.loads((folder / "summary.json").read_text(encoding="utf-8")) for folder in made]
     if not runs:
         return
     virtual_s, guests_s = (sum(run[name] for run in runs) for name in ("virtual_s", "wall_s"))

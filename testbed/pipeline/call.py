@@ -20,6 +20,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from common.counts import plural
 from common.end_with_parent import PIPELINE
 from common.estimate import about
+from engine.store import PLACE
 from scenarios.resolve import QUICK
 from scenarios.run_files import FAILED
 from testbed import fork_client, unplanned
@@ -32,17 +33,19 @@ _REFERENCE: Final = "workflows/reference"
 
 
 class Call:
-    """A call of Snakemake, whose `workflow` knows its jobs."""
+    """A call of Snakemake, whose `workflow` knows its jobs. `store` is where these find runs of other names."""
 
-    def __init__(self, workflow: Any, jobs: Jobs) -> None:
+    def __init__(self, workflow: Any, jobs: Jobs, store: str) -> None:
         self._workflow = workflow
         self._jobs = jobs
+        self._store = store
         self._forks: subprocess.Popen[bytes] | None = None
         self._started_s = time.time()
 
     def begin(self) -> None:
         """Set aside runs that no scenario plans any more, show progress, and start what carries out runs."""
         logger.addFilter(_is_worth_a_line)
+        os.environ[PLACE] = self._store
         local = self._workflow.local_exec
         if local:
             # For the sake of clusters, Snakemake limits the jobs that it starts per second, and for that checks all

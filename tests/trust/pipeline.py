@@ -11,7 +11,7 @@ from common.sums import FILE
 from tests.trust.conftest import SHORT
 
 ROOT = Path(__file__).parents[2]
-SCENARIO = SHORT.replace("captures: [", "captures: [bottleneck-in, ") + "seeds: {complete: 2}\n"
+SCENARIO = SHORT.replace("captures: [", "captures: [bottleneck-in, ") + "seeds: {complete: 2, quick: 1}\n"
 CLAIMS = """\
 experiment: short
 title: A trial
@@ -39,14 +39,16 @@ class Results:
         folders = f"{{studies: {folder}/studies, results: {folder}/results}}"
         (folder / "config.yaml").write_text(f"studies: [trial]\nfurther_studies: []\nfolders: {folders}\n")
 
-    def begin(self) -> subprocess.Popen[str]:
+    def begin(self, *targets: str) -> subprocess.Popen[str]:
         """Call the pipeline and do not wait for it."""
         command = [sys.executable, "-m", "snakemake", "--configfile", str(self.folder / "config.yaml"), "--cores", "2"]
-        return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return subprocess.Popen(
+            [*command, *targets], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
 
-    def make(self) -> str:
+    def make(self, *targets: str) -> str:
         """Call the pipeline; what it printed."""
-        process = self.begin()
+        process = self.begin(*targets)
         said, _ = process.communicate()
         assert process.returncode == 0, said
         return said

@@ -1,5 +1,6 @@
 """A file of results that is damaged or missing is never used: each kind of file that is read again, in real results."""
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main
+from analysis.run import Run
 from common import sums
 from common.sums import FILE
 from testbed.site.__main__ import main as site
@@ -111,3 +113,17 @@ def test_the_pipeline_makes_it_again(results: Results, damage: Callable[[Path], 
     assert results.bytes_that_repeat() == before
     assert "seed-2: finished before, and kept" in next((results.root / "logs/runs").rglob("*.log")).read_text()
     assert "Nothing to be done" in results.make()
+
+
+def test_what_a_quick_look_has_is_not_carried_out_again(tmp_path: Path) -> None:
+    """Its packets stay, too."""
+    made = Results(tmp_path)
+    made.make("quick")
+    quick, complete = made.root / "quick" / RUN, made.root / RUN
+    packets = {file.name: sums.digest(file) for file in quick.glob("pcap/*")}
+    made.make()
+    assert complete.joinpath("columns/packets.parquet").samefile(quick / "columns/packets.parquet")
+    assert (json.loads((complete / "run.json").read_text())["size"], Run(quick).settings.size) == ("complete", "quick")
+    assert packets == {file.name: sums.digest(file) for file in quick.glob("pcap/*")} != {}
+    assert not any(sums.damaged(folder) for folder in (quick, complete))
+    assert f"as {quick}, whose files it shares" in made.root.joinpath("logs/runs/trial/short/job-1.log").read_text()

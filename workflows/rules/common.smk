@@ -43,7 +43,8 @@ STUDIES = Studies(
 )
 PLANS = {size: Plan(STUDIES, size, results, config["jobs"]) for size, results in ROOTS.items()}
 JOBS = of_pipeline.Jobs(PLANS.values(), SOURCES, CACHE, workflow.cores, config["first"], config["keep_packets"])
-CALL = Call(workflow, JOBS)
+# Runs of all sizes and products share their files, whichever is made first.
+CALL = Call(workflow, JOBS, f"{config['folders']['results']}/store")
 
 
 wildcard_constraints:
