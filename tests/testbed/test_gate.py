@@ -94,17 +94,17 @@ def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
     assert [next(iter(yaml.safe_load(text))) for text in shown[2:]] == ["versions", True, "gate"]  # `on` is true
 
 
-def test_each_case_of_bbr_that_runs_has_a_budget_and_the_page_lists_all() -> None:
+def test_each_of_the_22_cases_of_bbr_has_a_budget() -> None:
     folder = Path(__file__).parents[2] / "workflows" / "rulebooks" / "bbr"
-    cells: set[str] = set()
+    cells: list[str] = []
     for statements, cases in (("statements", "cases"), ("limited", "limited-cases")):
         asked = budgets.load(folder / f"{statements}.yaml")
-        own = {point(cell.name) for cell in expand(folder / f"{cases}.yaml", "complete")}
-        assert {f"case={case}" for budget in asked.budgets for case in budget.cells["case"]} == own
-        cells |= own
-    listed = re.findall(r"(?m)^\| (\d+) \| [^|]+ \| (`?[\w -]+`?) \|", PAGE)
-    assert [int(number) for number, _ in listed] == list(range(1, 23))
-    assert {f"case={case.strip('`')}" for _, case in listed if case.startswith("`")} == cells
+        own = [point(cell.name) for cell in expand(folder / f"{cases}.yaml", "complete")]
+        assert {f"case={case}" for budget in asked.budgets for case in budget.cells["case"]} == {*own}
+        cells += own
+    names = sorted(cell.removeprefix("case=") for cell in cells)
+    assert [int(name.partition("-")[0]) for name in names] == list(range(1, 23))
+    assert f"`{names[0]}` to\n`{names[-1]}`" in PAGE
 
 
 def test_the_transport_chooses_the_default_budgets() -> None:
