@@ -41,12 +41,15 @@ class Store:
         address, folder = self._address(completed(run)), folder_of(into, run)
         part = self._part(address)
         part.mkdir(parents=True, exist_ok=True)
+        place = os.path.relpath(folder.resolve(), part.resolve())
+        own = part / f"{address}.{_state(folder, place)}"
+        if own.is_symlink():  # as for most runs of a repeated command
+            return
         for link in filter(Path.is_symlink, part.iterdir()):
             if _target(link) is None:
                 link.unlink(missing_ok=True)
-        place = os.path.relpath(folder.resolve(), part.resolve())
         with suppress(FileExistsError):
-            (part / f"{address}.{_state(folder, place)}").symlink_to(place)
+            own.symlink_to(place)
 
     def give(self, run: dict[str, Any], into: Path, needed: Collection[str]) -> Path | None:
         """Let a run have its folder below `into` from one at its address; return that, or None if none will do.
