@@ -99,7 +99,6 @@ def test_what_is_left_beside_cubic_and_bbr_is_on_the_page(page: str) -> None:
 
 def test_it_yields_whatever_clocks_the_hosts_have(page: str) -> None:
     shares = tables.shares()
-    assert tables.between(page, "clocks")[1] == tables.table_of_clocks(shares)
-    for by_control in shares.values():
-        for control, share in by_control.items():
-            assert share < 1.5 * shares["us-us"][control] + 0.02, shares
+    ledbat, ledbatpp = (max(of[control] for of in shares.values()) for control in ("tcp-ledbat", "tcp-ledbatpp"))
+    said = f"`ledbat` keeps at most {100 * ledbat:.1f} % of the link, `ledbatpp` {100 * ledbatpp:.1f} %"
+    assert said in " ".join(page.split())

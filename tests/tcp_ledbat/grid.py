@@ -137,18 +137,17 @@ def fails(of: dict[str, Measured], control: str) -> str:
 
 
 def table(by_cell: dict[Cell, dict[str, Measured]]) -> str:
-    """In Markdown: a line for each link and round-trip time, with ranges over buffers and offload; then what fails."""
+    """In Markdown: a line for each link, with ranges over round-trip times, buffers and offload; then what fails."""
     controls = {"cubic": "CUBIC", "bbr": "BBR", **LOW}
     lines = ["| link | round-trip time | " + " | ".join(controls.values()) + " |", "|---" * (2 + len(controls)) + "|"]
-    paths = dict.fromkeys((cell.mbit, cell.round_trip_ms) for cell in sorted(by_cell))
-    for mbit, round_trip_ms in paths:
-        here = [of for cell, of in by_cell.items() if (cell.mbit, cell.round_trip_ms) == (mbit, round_trip_ms)]
-        cells = []
+    for mbit in dict.fromkeys(cell.mbit for cell in sorted(by_cell)):
+        here = [of for cell, of in by_cell.items() if cell.mbit == mbit]
+        cells = [f"{_range([of['cubic'].cell.round_trip_ms for of in here])} ms"]
         for control in controls:
             shares = [100 * of[control].payload_mbit / of["cubic"].payload_mbit for of in here]
             share = "" if control == "cubic" else f"{_range(shares)} %, "
             cells.append(f"{share}{_range([of[control].queue_ms for of in here])} ms")
-        lines.append(f"| {mbit} Mbit/s | {round_trip_ms} ms | " + " | ".join(cells) + " |")
+        lines.append(f"| {mbit} Mbit/s | " + " | ".join(cells) + " |")
     missed = [
         f"- {name} on {cell.mbit} Mbit/s, {cell.round_trip_ms} ms, room for {cell.products:g} products, "
         f"{'with' if cell.offload else 'without'} offload: {found}"

@@ -32,17 +32,6 @@ CONTROLS: Final = {
 }
 LINKS: Final = {"100mbit": ("100 Mbit/s", 100e6), "1gbit": ("1 Gbit/s", 1e9)}
 ROUND_TRIPS: Final = {"500us": "1 ms", "5ms": "10 ms", "50ms": "100 ms"}
-CLOCKS: Final = {
-    "us-us": "1 µs, 1 µs",
-    "ms-ms": "1 ms, 1 ms",
-    "us-ms": "1 µs, 1 ms",
-    "ms-us": "1 ms, 1 µs",
-    "us-none": "1 µs, none",
-    "ms-none": "1 ms, none (Windows' default)",
-    "none-ms": "none, 1 ms",
-    "skew": "1 µs, 1 µs that is 40 min behind and 100 ppm slower",
-}
-
 JOINED: Final = {"ledbat": "`ledbat`", "ledbatpp": "`ledbatpp`", "ledbatpp-20": "`ledbatpp`, `target_us=20000`"}
 JOINS: Final = {"tcp-cubic": "CUBIC", "tcp-bbr": "BBR"}
 
@@ -173,16 +162,6 @@ def table_of_rates(by_case: dict[tuple[str, str], dict[str, Rate]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table_of_clocks(by_case: dict[str, dict[str, float]]) -> str:
-    """In Markdown."""
-    controls = list(next(iter(by_case.values())))
-    lines = ["| sender, receiver | " + " | ".join(f"`{control.removeprefix('tcp-')}`" for control in controls) + " |"]
-    lines.append("|---" * (1 + len(controls)) + "|")
-    for case, name in CLOCKS.items():
-        lines.append(f"| {name} | " + " | ".join(f"{by_case[case][control]:.1%}" for control in controls) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def table_of_joined(by_path: dict[tuple[str, str], dict[str, float]]) -> str:
     """In Markdown."""
     lines = ["| joined by | round-trip time | " + " | ".join(JOINED.values()) + " |", "|---" * (2 + len(JOINED)) + "|"]
@@ -228,7 +207,6 @@ def between(page: str, name: str) -> tuple[str, str, str]:
 def main() -> None:
     """Write all tables into the page."""
     write(PAGE, "hosts", table_of_situations(situations(), chunk_s()))
-    write(PAGE, "clocks", table_of_clocks(shares()))
     write(PAGE, "joined", table_of_joined(joined()))
     write(PAGE, "rates", table_of_rates(rates()))
 
