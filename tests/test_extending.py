@@ -69,7 +69,7 @@ def test_what_the_page_adds_works_in_one_run(project: Copy) -> None:
         r"client=tcp-cubic: [1-9]\d* packets dropped\nclient=tcp-ledbat-mine: \d+ packets dropped\n", last
     )
     run = json.loads((project.folder / "runs/trial/extended/single/seed-1/run.json").read_text())
-    assert (run["backend"], run["topology"]["name"], run["bottleneck"]["queue"]) == ("again", "spread", "sfq")
+    assert (run["topology"]["name"], run["bottleneck"]["queue"]) == ("spread", "sfq")
     probe = json.loads((project.folder / "runs/trial/extended/single/seed-1/summary.json").read_text())["probe"]
     assert probe["s2-d2"]["forward_ns"] == pytest.approx(20_000_000, abs=10_000)
     [verdict] = json.loads((project.folder / "out/extended/verdicts.json").read_text())["claims"]
