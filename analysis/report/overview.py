@@ -54,17 +54,35 @@ CONCLUSIONS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 
 
 @dataclass(frozen=True)
+class ElsewhereMark:
+    """What a finding came to in the reference set, and the claim that decided there.
+
+    So the number of one claim never stands beside a verdict that another one gave.
+    """
+
+    state: str
+    claim: str  # e11; "" where it is the one that decides here
+    numbers: str  # of that other claim
+    same: str  # what the claim that decides here came to there, where that is not the finding's state
+
+
+@dataclass(frozen=True)
 class FindingMark:
-    """A finding, as one experiment sees it: its state, and the claim that decided."""
+    """A finding, as one experiment sees it: its state, and the claim that decided, else that of the reference set."""
 
     finding: str
     sentence: str
     state: str
+    claim: str  # e04
     numbers: str
     link: str
-    elsewhere: str  # the state in the reference set, where that differs
-    numbers_there: str  # that decided there, where nothing is judged here
+    there: ElsewhereMark | None  # where the state in the reference set differs
     contradicts: bool  # that state
+
+    @property
+    def elsewhere(self) -> str:
+        """The state in the reference set, where that differs."""
+        return self.there.state if self.there else ""
 
 
 @dataclass(frozen=True)
@@ -285,21 +303,38 @@ def _cell(
     # a claim whose result stands elsewhere counts there; here it is shown all the same
     finding, own = finding_of(claims[0]), [{**claim, "same_as": None} for claim in claims]
     state = states_of_findings(own)[finding]
-    deciding = _deciding(claims, state)
-    there = states_there(own, reference).get(finding, "")
-    known = _as_there(own, reference) if state == NOT_HERE and reference else []
+    known = _as_there(own, reference) if reference else []
+    there = states_of_findings(known).get(finding, "")
     decided_there = _deciding(known, there) if known else None
+    deciding = _deciding(claims, state, decided_there["id"] if decided_there else "")
+    # several may have decided there
+    decided_there = _deciding(known, there, deciding["id"]) if known else None
+    # a claim told elsewhere has a card here, too
+    shown = decided_there if state == NOT_HERE and decided_there else deciding
     return FindingMark(
         finding=finding,
         # the finding's sentence has its own state; what this experiment has of it may have another
-        sentence=experiment.findings.get(finding, deciding["title"]) if state == overall else deciding["title"],
+        sentence=experiment.findings.get(finding, shown["title"]) if state == overall else shown["title"],
         state=state,
-        numbers=numbers_of(deciding),
-        # a claim told elsewhere has a card here, too
-        link=f"{experiment.id}.html#{name_of(decided_there or deciding)}",
-        elsewhere=there if there and there != state else "",
-        numbers_there=numbers_of(decided_there) if decided_there else "",
+        claim=name_of(shown),
+        numbers=deciding_numbers(deciding, state),
+        link=f"{experiment.id}.html#{name_of(shown)}",
+        there=_elsewhere(known, there, shown["id"], decided_there, state) if decided_there and there != state else None,
         contradicts=_contradicts(state, there),
+    )
+
+
+def _elsewhere(
+    known: Iterable[Mapping[str, Any]], there: str, shown: str, decided: Mapping[str, Any], state: str
+) -> ElsewhereMark:
+    """Give what a finding came to in the reference set, beside the claim of an id."""
+    is_other = decided["id"] != shown
+    same = next((_state_for_findings(claim) for claim in known if claim["id"] == shown), there)
+    return ElsewhereMark(
+        state=there,
+        claim=name_of(decided) if is_other else "",
+        numbers=deciding_numbers(decided, there) if is_other or state == NOT_HERE else "",
+        same=same if is_other or same != there else "",
     )
 
 
@@ -328,12 +363,20 @@ def _deciding(claims: list[dict[str, Any]], state: str, elsewhere: str = "") -> 
 
 def _state_for_findings(claim: Mapping[str, Any]) -> str:
     """Give the state that counts for the finding of a claim."""
-    state = state_of(claim)
-    return str(Verdict.OPEN) if state == Verdict.FAILS and unprinted(claim) else state
+    if claim["verdict"] == Verdict.FAILS and unprinted(claim):
+        return LOOKS[Verdict.OPEN] if claim.get("is_look") else str(Verdict.OPEN)
+    return state_of(claim)
 
 
 def _is_compared(claim: Mapping[str, Any]) -> bool:
     return bool(claim.get("measured") and claim.get("paper"))
+
+
+def deciding_numbers(claim: Mapping[str, Any], state: str) -> str:
+    """Give what decides a finding of a state; where it takes several claims, also what this one comes to alone."""
+    own, numbers = _state_for_findings(claim), numbers_of(claim)
+    is_of_many = own not in (state, *NOT_JUDGED) and state not in NOT_JUDGED
+    return numbers + (f"; alone: {own}, but alike claims are judged together" if is_of_many else "")
 
 
 def numbers_of(claim: Mapping[str, Any]) -> str:
@@ -401,12 +444,12 @@ def _finding(
         sentence=experiments[0].findings.get(name, deciding["title"]),
         apart=next((kind for kind, names in experiments[0].apart.items() if name in names), ""),
         state=states[name],
-        numbers=numbers_of(deciding),
+        numbers=deciding_numbers(deciding, states[name]),
         claim=deciding["id"],
         where=[(label, page) for page, label in where.items()],
         elsewhere=there if there and there != states[name] else "",
         there=state_there,
-        numbers_there=numbers_of(deciding_there),
+        numbers_there=deciding_numbers(deciding_there, state_there),
         link_there=page_of(deciding_there["id"]),
         title_there="" if is_same else deciding_there["title"],
         same_there="" if is_same else _told(deciding["id"], claims_there),
@@ -435,7 +478,7 @@ def _others(
         state = states_of_findings(own).get(finding, verdict)
         if experiment.id != decided and state not in (verdict, *NOT_JUDGED):
             deciding = _deciding(own, state)
-            yield label_of(experiment.artefact), page_of(deciding["id"]), state, numbers_of(deciding)
+            yield label_of(experiment.artefact), page_of(deciding["id"]), state, deciding_numbers(deciding, state)
 
 
 def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[dict[str, Any]]:

@@ -184,7 +184,7 @@ def test_the_reference_set_says_of_a_unit_test_that_it_passed_where_it_was_not_r
     assert (finding.state, finding.there) == ("not judged here", "holds")
     assert finding.numbers_there == passed
     cells = [cell for tile in view.tiles for cell in tile.cells if cell.finding == finding.name]
-    assert cells and all(cell.numbers_there == passed for cell in cells)
+    assert cells and all(cell.there and cell.there.numbers == passed for cell in cells)
     claims = {claim["id"]: claim for experiment in experiments for claim in experiment.claims}
     entry = REFERENCE.entry(claims["icccn-fig1-controller-conformance/e05"])
     assert entry and entry["text"] == passed
@@ -229,11 +229,32 @@ def test_what_is_not_judged_here_links_the_claim_of_the_reference_set_whose_numb
     experiments = collect(tmp_path)
     cards = {f"{each.id}.html#{name_of(claim)}": claim for each in experiments for claim in each.claims}
     (view,) = studies(experiments, REFERENCE)
-    cells = [cell for tile in view.tiles for cell in tile.cells if cell.numbers_there]
+    cells = [cell for tile in view.tiles for cell in tile.cells if cell.state == "not judged here" and cell.there]
     assert len(cells) == 6
     for cell in cells:
         (there,) = overview._as_there([{**cards[cell.link], "same_as": None}], REFERENCE)
-        assert overview.numbers_of(there) == cell.numbers_there
+        assert cell.there and overview.numbers_of(there) == cell.there.numbers
+
+
+def test_a_number_of_one_claim_never_stands_beside_a_verdict_that_another_gave(quick: Path) -> None:
+    experiments, of_another = collect(quick.parent / "here"), 0
+    cards = {page_of(claim["id"]): claim for each in experiments for claim in each.claims}
+    for cell in (cell for view in studies(experiments, REFERENCE) for tile in view.tiles for cell in tile.cells):
+        here = {**cards[cell.link], "same_as": None}
+        states = [(cell.state, here, cell.numbers)]
+        if there := cell.there:
+            decided = cards[f"{cell.link.partition('#')[0]}#{there.claim or cell.claim}"]
+            (known,) = overview._as_there([{**decided, "same_as": None}], REFERENCE)
+            states.append((there.state, known, there.numbers or there.same))
+            of_another += bool(there.claim)
+            assert not there.claim or there.same, cell.link
+        for state, claim, told in states:
+            own = overview._state_for_findings(claim)
+            assert own == state or own in told or state == "not judged here", cell.link
+    assert of_another >= 2
+    page = _read((quick / CARDS).read_text())
+    assert re.search(r"e03: Paper 20\.8 packets, measured 22 packets\. Reference set: nearly by e11: it holds", page)
+    assert "; e03 itself: holds." in page
 
 
 def test_what_was_chosen_late_is_told_beside_the_verdicts_of_the_reference_set() -> None:
@@ -684,6 +705,12 @@ def test_a_spread_next_to_zero_has_no_bound_below_it_and_no_cause_where_it_is_re
 
 def _cards(page: Path) -> dict[str, str]:
     return dict(re.findall(r'<article[^>]* id="(e\d+)"(.*?)</article>', page.read_text(), re.DOTALL))
+
+
+def _read(page: str) -> str:
+    """Give the words of a page, or of a part of it, in one line."""
+    text = " ".join(unescape(re.sub(r"<[^>]*>", " ", _plain(page))).split())
+    return re.sub(r" (?=[,.;:)])", "", text)
 
 
 def _plain(text: str) -> str:
