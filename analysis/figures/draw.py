@@ -55,7 +55,7 @@ def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> Non
     in_reference.add(document.data, reference)
     figure = kinds.make(document, runs)
     caption, says = figure.caption(), figure.alternative()
-    layouts = [figure.specify(width, interactive=True) for width in style.WIDTHS.values()]
+    layouts = {width: figure.specify(width, interactive=True) for width in style.INTERACTIVE}
     interactive = page.interactive(layouts, document.child("experiment"), caption, says)
     with sums.replacing(folder) as draft:
         svg.write(draft / PICTURE, partial(figure.specify, interactive=False), says)

@@ -1,7 +1,9 @@
 """The interactive page of a figure: it and the viewer beside it need no network."""
 
+import hashlib
 import html
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -39,7 +41,6 @@ a {{ color: #0b5cad }}
 [data-theme=dark] a {{ color: #7db8f5 }}
 [data-theme=dark] #figure svg {{ background-color: {dark_ground} !important }}
 {dark} }}
-@media not (min-width: {width}px) {{ .roomy {{ display: none }} }}
 @media print {{ .screen, summary {{ display: none }} }}</style>
 <script src="../{viewer}"></script>
 </head>
@@ -48,20 +49,26 @@ a {{ color: #0b5cad }}
 <h1>{title}</h1>
 <div id="figure"></div>
 <p>{caption}</p>
-<p class="screen">{point} <span class="roomy">{zoom}</span></p>
+<p class="screen">{point} <span id="zoom">{zoom}</span></p>
 <script>
-const data = {data}, wide = {wide}, narrow = {narrow};
-const roomy = matchMedia("(min-width: {width}px)"), dark = matchMedia("(prefers-color-scheme: dark)");
+const data = {data}, layouts = {layouts}, widths = Object.keys(layouts).map(Number);
+const dark = matchMedia("(prefers-color-scheme: dark)");
+// the widest that there is room for, beside the padding
+const fitting = () => widths.filter((width) => document.documentElement.clientWidth >= width + 32).at(-1) ?? widths[0];
+let shown;
 function show() {{
+  shown = fitting();
+  document.querySelector("#zoom").hidden = shown !== widths.at(-1);
   // as the pages of the report keep it; a page from a disk may be refused its storage
   let theme = dark.matches ? "dark" : "light";
   try {{ theme = localStorage.getItem("theme") ?? theme; }} catch {{ /* as the reader's system has it */ }}
   document.documentElement.dataset.theme = theme;
-  const figure = {{...(roomy.matches ? wide : narrow), datasets: data}};
+  const figure = {{...layouts[shown], datasets: data}};
   vegaEmbed("#figure", figure, {{...{options}, tooltip: {{theme}}}})
     .then(() => document.querySelector("#figure summary").setAttribute("aria-label", "Save the figure"));
 }}
-roomy.onchange = dark.onchange = show;
+dark.onchange = show;
+onresize = () => {{ if (fitting() !== shown) show(); }};
 show();
 </script>
 </body>
@@ -71,19 +78,21 @@ _ZOOM: Final = "Turn the wheel over a plot to zoom in time, drag to move, and cl
 _POINT: Final = "Point at a figure, or touch it, to read the numbers."
 
 
-def interactive(layouts: list[Specification], experiment: Fields, caption: str, alternative: str) -> str:
-    """Give the HTML of a figure, laid out for a page and for a phone; both have the same data sets and words."""
-    wide, narrow = (
-        {name: part for name, part in layout.items() if name != "datasets"} | {"description": alternative}
-        for layout in layouts
-    )
-    zooms = '"bind": "scales"' in json.dumps(wide)
+def interactive(layouts: Mapping[int, Specification], experiment: Fields, caption: str, alternative: str) -> str:
+    """Give the HTML of a figure, laid out for windows of several widths; all have the words and data of the widest."""
+    widest = layouts[max(layouts)]
+    data: dict[str, Any] = dict(widest.get("datasets", {}))
+    shown = {
+        width: _sharing({name: part for name, part in layout.items() if name != "datasets"}, data)
+        | {"description": alternative}
+        for width, layout in layouts.items()
+    }
     return _PAGE.format(
         id=html.escape(experiment.get("id", str)),
         title=html.escape(experiment.get("title", str)),
         caption=html.escape(caption),
         point=_POINT,
-        zoom=_ZOOM if zooms else "",
+        zoom=_ZOOM if '"bind": "scales"' in json.dumps(widest) else "",
         viewer=VIEWER,
         width=style.WIDE + 40,
         ink=style.INK,
@@ -91,11 +100,24 @@ def interactive(layouts: list[Specification], experiment: Fields, caption: str, 
         dark_ink=style.DARK[style.INK],
         dark_ground=style.DARK[style.GROUND],
         dark=svg.rules("[data-theme=dark] svg "),
-        data=_script(layouts[0].get("datasets", {})),
-        wide=_script(wide),
-        narrow=_script(narrow),
+        data=_script(data),
+        layouts=_script(shown),
         options=json.dumps(OPTIONS),
     )
+
+
+def _sharing(part: Any, data: dict[str, Any]) -> Any:
+    """Move the rows of a specification's plots to what all layouts share, each under a name by its content."""
+    if isinstance(part, list):
+        return [_sharing(each, data) for each in part]
+    if not isinstance(part, dict):
+        return part
+    rows = part.get("data", {}).get("values") if isinstance(part.get("data"), dict) else None
+    if rows is None:
+        return {name: _sharing(each, data) for name, each in part.items()}
+    name = hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:12]
+    data[name] = rows
+    return {key: {"name": name} if key == "data" else _sharing(each, data) for key, each in part.items()}
 
 
 def write_viewer(folder: Path) -> None:

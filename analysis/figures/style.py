@@ -36,6 +36,7 @@ WIDE: Final = 1200
 NARROW: Final = 356
 WIDTHS: Final = {"": WIDE, "-narrow": NARROW}
 """By the end of a file's name."""
+INTERACTIVE: Final = (NARROW, 470, 600, 735, 980, WIDE)  # of a page in a window of any width
 AXIS: Final = 46  # left of a plot: the numbers of its axis
 GAP: Final = 18  # between plots that stand side by side
 TEXT: Final = 12

@@ -111,3 +111,14 @@ def test_nothing_keeps_readers_out(page: Path, browser: Any) -> None:
     view.get_by_label("Save the figure").wait_for()
     assert serious(view) == []
     assert view.said == []
+
+
+@pytest.mark.parametrize("width", [390, 560, 700, 800, 1100, 1230, 1280])
+def test_a_figure_uses_the_width_that_there_is(page: Path, browser: Any, width: int) -> None:
+    view = opened(browser, page, viewport={"width": 1000, "height": 900})
+    view.get_by_label("Save the figure").wait_for()
+    view.set_viewport_size({"width": width, "height": 900})
+    drawn = "document.querySelector('#figure svg').getBoundingClientRect().width"
+    view.wait_for_function(f"{drawn} <= {width} && {drawn} >= 0.7 * {width}")
+    assert view.evaluate("document.documentElement.scrollWidth") <= width
+    assert view.locator("#zoom").is_visible() == (width == 1280)

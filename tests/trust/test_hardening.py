@@ -193,7 +193,7 @@ def test_a_title_cannot_leave_its_page() -> None:
     attack = "</script><script>alert(1)</script><!--<script>"
     layout = {"title": attack}
     experiment = Fields(Path("claims.yaml"), {"id": attack, "title": attack})
-    text = page.interactive([layout, layout], experiment, attack, attack)
+    text = page.interactive({356: layout, 1200: layout}, experiment, attack, attack)
     assert text.count("<script") == 2  # the viewer's and the figure's own
     assert "alert(1)</" not in text
 
