@@ -1,5 +1,6 @@
 """What a card shows of a claim: built from its entry in verdicts.json, for the templates."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -10,13 +11,15 @@ from analysis.claims.registry import NOT_KEPT
 from analysis.experiment_files import NOT_RUN
 from analysis.judge import intervals
 from analysis.judge.findings import JUDGED
-from analysis.judge.tolerances import tolerances
+from analysis.judge.tolerances import Zones, tolerances
 from analysis.judge.verdict import Verdict
 from analysis.report.beside import REFERENCE, Beside
 from analysis.report.evidence import Evidence, Source
 from analysis.report.formats import (
     DIGITS,
+    SMALL,
     first_sentence,
+    in_powers,
     measured_value,
     number,
     paper_value,
@@ -27,7 +30,7 @@ from analysis.report.formats import (
 )
 from analysis.report.named_numbers import bare_name, named
 from analysis.report.results import is_for_now, state_of
-from analysis.report.scan import by_scan
+from analysis.report.scan import by_scan, other_zones
 from analysis.report.strip import held_strip, strip, zone
 
 UNKEPT: Final = "unkept"  # a kind of evidence for a cause, beside those that a claims file gives
@@ -75,6 +78,7 @@ class Card:
     state: str
     sentence: str
     paper: str
+    scanned: str  # what the scan has in its place
     measured: str
     how_many: str
     rule: str  # what decides: the interval, and where it has to lie
@@ -109,9 +113,11 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         data=claim,
         state=state_of(claim),
         sentence=sentence(claim["title"]),
-        paper=paper_value(claim),
+        paper=paper_value(claim, rounded=False),
+        # what we say of the scan, in a sentence, stands with how it is read
+        scanned="" if claim.get("scan", "").endswith(".") else claim.get("scan", ""),
         measured=sentence(result_text(claim)) if is_statement else "" if claim.get("held") else measured_value(claim),
-        how_many=", ".join(filter(None, (bare_name(claim), _how_many(claim)))) if claim.get("measured") else "",
+        how_many=_told_of(claim) if claim.get("measured") else "",
         rule=rule(known, known is not claim),
         chosen=_chosen(claim.get("ours", ())),
         why_not=why_not,
@@ -120,7 +126,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         cause=None if known["verdict"] == Verdict.HOLDS else _cause(claim, first_cards),
         beside=[entry for machine in others if (entry := machine.entry(claim))],
         by_reading=[
-            {"title": other["title"], "state": state_of({**claim, **other}), "text": result_text({**claim, **other})}
+            {"title": other["title"], "state": state_of({**claim, **other}), "text": _result_of({**claim, **other})}
             for other in claim.get("by_reading", [])
         ],
         simulated=[
@@ -133,6 +139,18 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         ],
         evidence=source.of(claim),
     )
+
+
+def _told_of(claim: Mapping[str, Any]) -> str:
+    """Say of what a measured number is, and over how many seeds; beside a statement, in a sentence of its own."""
+    told = ", ".join(filter(None, (bare_name(claim), _how_many(claim))))
+    return sentence(told) if claim.get("held") else told
+
+
+def _result_of(other: Mapping[str, Any]) -> str:
+    """Say what a claim comes to by another reading of the text, and why that is open where the scan may say more."""
+    each = by_scan(other).partition(": ")[2]
+    return result_text(other) + (f" ({each})" if each else "")
 
 
 def _chosen(ours: Sequence[str]) -> str:
@@ -150,22 +168,26 @@ def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:
     if claim.get("statistic") == "fraction-in-mode":
         return sentence(claim["rule"].partition(": ")[2])
     unit, of_what = claim.get("unit"), " of the standard deviation" * (claim.get("statistic") == "std")
+    powers = in_powers(claim)
     if held:
         unit, of_what, zones = "%", " of the share of seeds", asdict(tolerances().predicates)
         zones |= {kind: _percent(zones[kind]) for kind in KINDS}
         interval = _percent(intervals.fraction(sum(held.values()), len(held))) if len(held) > 1 else None
     assert zones is not None  # noqa: S101 (as above)
-    places = [_place(zone(zones, kind), unit) for kind in KINDS]
+    places = [_place(zone(zones, kind), unit, powers) for kind in KINDS]
     if not interval:
         return f"With more seeds, it holds if the whole 95 % interval{of_what} is {places[0]}, nearly if {places[1]}."
     where = " in the reference set" if is_elsewhere else ""
-    interval_text = f"95 % interval{of_what}{where}: {_known(interval, unit, bool(held))}."
+    interval_text = f"95 % interval{of_what}{where}: {_known(interval, unit, bool(held), powers)}."
     more = " As many seeds as the rules allow would not show more." if "do not tell" in claim.get("why", "") else ""
     if zone(zones, "nearly") != zones["nearly"]:
         more += " The paper's value is next to zero, so an absolute tolerance decides."
     as_printed, others = "It", [printed_digits({"paper": other}) for other in claim.get("alternatives", [])]
     if others:
         as_printed = f"Read as {printed_digits(claim)}, it"
+        for printed, other in other_zones(claim):
+            ends = [_place(zone(_of_file(other), kind), unit, powers) for kind in KINDS]
+            more += f" Read as {printed_digits({'paper': printed})}, it holds if {ends[0]}, nearly if {ends[1]}."
         told = by_scan(claim) or f"the scan may say {' or '.join(others)}, too, with the same verdict"
         more += f" {sentence(told)}"
     return f"{interval_text} {as_printed} holds if all of that is {places[0]}, nearly if {places[1]}.{more}"
@@ -175,13 +197,25 @@ def _strip(claim: Mapping[str, Any]) -> Markup:
     return held_strip(claim) or strip(claim)
 
 
-def _known(ends: Sequence[float], unit: str | None, is_rough: bool) -> str:
+def _known(ends: Sequence[float], unit: str | None, is_rough: bool, powers: bool) -> str:
     """Give an interval with as many digits as tell its ends apart; shares of seeds as whole numbers."""
     if is_rough:
         return f"{ends[0]:.0f} to {ends[1]:.0f} %"
     digits = DIGITS + (number(ends[0]) == number(ends[1]))
-    low, high = number(ends[0], digits), with_unit(ends[1], unit, digits)
-    return high if ends[0] == ends[1] or with_unit(ends[0], unit, digits) == high else f"{low} to {high}"
+    low, high = _ends(ends, unit, powers, digits)
+    return high if ends[0] == ends[1] or with_unit(ends[0], unit, digits, powers=powers) == high else f"{low} to {high}"
+
+
+def _ends(ends: Sequence[float], unit: str | None, powers: bool, digits: int = DIGITS) -> tuple[str, str]:
+    """Write both ends of a range in one notation, the second one with the unit."""
+    powers = powers or any(0 < abs(end) < SMALL for end in ends)
+    return number(ends[0], digits, powers=powers), with_unit(ends[1], unit, digits, powers=powers)
+
+
+def _of_file(zones: Zones) -> dict[str, Any]:
+    """Give zones as a claim's entry has them: an open end is None."""
+    ends = {kind: [end if math.isfinite(end) else None for end in getattr(zones, kind)] for kind in KINDS}
+    return {**ends, "is_ratio": zones.is_ratio}
 
 
 def _percent(ends: Sequence[float]) -> list[float | None]:
@@ -189,14 +223,16 @@ def _percent(ends: Sequence[float]) -> list[float | None]:
     return [100 * ends[0], 100 * ends[1]]
 
 
-def _place(zone: Sequence[float | None], unit: str | None) -> str:
+def _place(zone: Sequence[float | None], unit: str | None, powers: bool) -> str:
     """Say where a zone is, of which an end may be open."""
     low, high = zone
-    if low is None or high is None:
-        return f"at {with_unit(high, unit)} or less" if low is None else f"at {with_unit(low, unit)} or more"
+    if low is None:
+        return f"at {with_unit(high, unit, powers=powers)} or less"
+    if high is None:
+        return f"at {with_unit(low, unit, powers=powers)} or more"
     if (unit, high) == ("%", 100):
         return f"at {with_unit(low, unit)} or more"
-    return f"from {number(low)} to {with_unit(high, unit)}"
+    return "from {} to {}".format(*_ends((low, high), unit, powers))
 
 
 def _in_reference(claim: Mapping[str, Any], others: Sequence[Beside]) -> Mapping[str, Any]:

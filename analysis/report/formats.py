@@ -15,14 +15,16 @@ from common.counts import plural
 DASH: Final = "\N{EN DASH}"
 DIGITS: Final = 3
 _MOST_DIGITS: Final = 6
+SMALL: Final = 1e-3  # numbers below it are powers of ten
 NARROW: Final = "\N{NO-BREAK SPACE}"
 _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def number(value: float | None, digits: int = DIGITS) -> str:
+def number(value: float | None, digits: int = DIGITS, *, powers: bool = False) -> str:
     """Give a number for a page: some significant digits, commas; tiny and huge ones as powers of ten.
 
-    Terminals, which lack its minus sign and exponents, have `units.three_digits`.
+    With `powers` all below 1 are such, as what stands beside them. Terminals, which lack its minus sign and exponents,
+    have `units.three_digits`.
     """
     if value is None:
         return DASH
@@ -31,7 +33,7 @@ def number(value: float | None, digits: int = DIGITS) -> str:
     if not math.isfinite(value):
         return "never"
     size = abs(value)
-    if size >= 1e7 or float(f"{size:.{digits}g}") < 1e-3:
+    if size >= 1e7 or float(f"{size:.{digits}g}") < (1 if powers else SMALL):
         mantissa, _, exponent = f"{size:.{digits - 1}e}".partition("e")
         text = mantissa + _times_ten(int(exponent))
     elif value == int(value):
@@ -43,9 +45,14 @@ def number(value: float | None, digits: int = DIGITS) -> str:
     return (MINUS if value < 0 else "") + text
 
 
-def with_unit(value: float | None, unit: str | None, digits: int = DIGITS) -> str:
+def with_unit(value: float | None, unit: str | None, digits: int = DIGITS, *, powers: bool = False) -> str:
     """Give a number and its unit; indices and counts of nothing have none."""
-    return _before(unit, number(value, digits))
+    return _before(unit, number(value, digits, powers=powers))
+
+
+def in_powers(claim: Mapping[str, Any]) -> bool:
+    """Say whether the paper prints a claim's number as a power of ten, as what is compared with it is then."""
+    return "e" in str(claim.get("paper") or "")
 
 
 def texts_with_unit(values: Sequence[float], in_unit: str) -> list[str]:
@@ -60,15 +67,15 @@ def texts_with_unit(values: Sequence[float], in_unit: str) -> list[str]:
     return [text if text == "never" else units.with_unit(text, in_unit) for text in texts]
 
 
-def paper_value(claim: Mapping[str, Any]) -> str:
+def paper_value(claim: Mapping[str, Any], *, rounded: bool = True) -> str:
     """Say what the paper prints, with the claim's unit; nothing where it prints no number.
 
-    A mean with its interval is rounded as a measured one; the evidence row has its digits.
+    A mean with its interval is `rounded` as a measured one.
     """
     printed = printed_digits(claim)
     if printed in ("", DASH):
         return printed and "a dash, for none"
-    if " ± " in printed:
+    if " ± " in printed and rounded:
         printed = _with_half(float(claim["paper"]), float(claim["interval"]))
     about = f"{claim['bound']} " if claim.get("bound") else ""
     about += "about " if claim.get("approximate") else ""
@@ -97,10 +104,14 @@ def measured_value(claim: Mapping[str, Any]) -> str:
     if measured["mean"] is None:
         return "never"
     unit = claim.get("unit")
+    powers = in_powers(claim)
     if claim.get("statistic") == "std":
-        return DASH if measured["std"] is None else with_unit(measured["std"], unit, 2)
-    text = _with_half(measured["mean"], measured["ci95"]) if measured["ci95"] else _mean(measured["mean"])
-    return _before(unit, text)
+        return DASH if measured["std"] is None else with_unit(measured["std"], unit, 2, powers=powers)
+    if measured["ci95"]:
+        return _before(unit, _with_half(measured["mean"], measured["ci95"], powers=powers))
+    # an index that is a whole number has decimals as its neighbours have
+    is_index = not units.unit_of(unit) and "." in str(claim.get("paper") or "")
+    return _before(unit, _mean(measured["mean"], powers=powers, whole=not is_index))
 
 
 def _before(unit: str | None, number_text: str) -> str:
@@ -109,16 +120,16 @@ def _before(unit: str | None, number_text: str) -> str:
     return units.with_unit(number_text, units.unit_of(unit), NARROW)
 
 
-def _with_half(mean: float, half: float) -> str:
+def _with_half(mean: float, half: float, *, powers: bool = False) -> str:
     """Give a mean to the last digit that the half width of its interval leaves known, but no more than three digits.
 
     A half width that these digits do not show is left out.
     """
     size = abs(mean)
     if half < max(size, half) * 1e-7:
-        return _mean(mean)
+        return _mean(mean, powers=powers)
     power = _power(max(size, half))
-    if not -3 <= power < 7:
+    if not (0 if powers else -3) <= power < 7:
         text = _with_half(mean / 10.0**power, half / 10.0**power)
         return (f"({text})" if "±" in text else text) + _times_ten(power)
     decimals = -_power(half) + (half / 10.0 ** _power(half) < 2)  # two digits from 1.0 to 1.9
@@ -143,9 +154,15 @@ def _power(value: float) -> int:
     return math.floor(math.log10(value))
 
 
-def _mean(mean: float) -> str:
-    """Three digits; one more where these would round away what is missing from all (99.98 %, 0.9998)."""
-    text = number(mean)
+def _mean(mean: float, *, powers: bool = False, whole: bool = True) -> str:
+    """Three digits; one more where these would round away what is missing from all (99.98 %, 0.9998).
+
+    A number that is whole has decimals, too, where it is not one of `whole` numbers: 1.000 beside 0.9998.
+    """
+    if not whole and 0 < abs(mean) <= 100 and mean == int(mean):
+        decimals = DIGITS - 1 - _power(abs(mean)) + (abs(mean) in (1, 100))
+        return f"{MINUS if mean < 0 else ''}{abs(mean):.{decimals}f}"
+    text = number(mean, powers=powers)
     return number(mean, DIGITS + 1) if text in ("100", "1.00") and mean not in (1, 100) else text
 
 

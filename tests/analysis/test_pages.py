@@ -692,6 +692,53 @@ def test_a_claim_whose_readings_disagree_says_what_each_gives(name: str, said: s
     assert f"{said[0].upper()}{said[1:]}." in _plain(_cards(quick / f"{page}.html")[card])
 
 
+def test_a_number_has_the_notation_that_the_paper_has() -> None:
+    claim = _in_the_reference_set("icccn-table1-tcp-vs-ledbat/e04")
+    assert _plain(overview.measured_of(claim)).endswith("paper 6.2 x 10⁻³, measured 1.19 x 10⁻²")
+    assert _plain(rule(claim)).count("10⁻") == 6 and not re.search(r"0\.0\d", rule(claim))
+    mixed = {"verdict": "holds", "zones": {"is_ratio": True, "holds": [0.000379, 0.0012], "nearly": [0.0003, 0.0013]}}
+    assert "from 3.79 x 10⁻⁴ to 1.20 x 10⁻³, nearly if from 3.00 x 10⁻⁴" in _plain(rule(mixed | {"paper": "0.0007"}))
+
+
+def test_an_index_of_one_has_the_decimals_of_its_neighbours() -> None:
+    measured = {"mean": 1.0, "std": None, "ci95": None, "seeds": 1}
+    index = {"paper": "0.98", "unit": "1", "measured": measured}
+    assert formats.measured_value(index) == "1.000"
+    assert formats.measured_value({**index, "measured": {**measured, "mean": 0.99996}}) == "1.000"
+    assert formats.measured_value({**index, "paper": "1"}) == "1"
+    assert _plain(formats.measured_value({"paper": "20.8", "unit": "packets", "measured": measured})) == "1 packet"
+
+
+def test_each_reading_of_a_scan_has_its_bounds(quick: Path) -> None:
+    said = _plain(rule(_in_the_reference_set("aina-fig4-delay-increase/e04")))
+    assert "Read as 840, it holds if all of that is from 804 to 876 s, nearly if from 732 to 948 s." in said
+    assert "Read as 720, it holds if from 690 to 750 s, nearly if from 630 to 810 s." in said
+    # a run of another reading of the text is judged by each
+    results = collect(quick.parent / "here")
+    result = next(result for result in results if result.id == "aina-fig4-delay-increase")
+    claim = next(claim for claim in result.claims if claim["id"].endswith("/e04"))
+    measured = {"mean": 633.7, "std": 0.1, "ci95": 0.05, "seeds": 2, "by_seed": {"1": 633.6, "2": 633.8}, "never": 0}
+    other = {"title": "both directions", "verdict": "open", "measured": measured}
+    (card,) = cards(
+        [{**claim, "is_look": False, "by_reading": [other]}],
+        [],
+        Source(result, results, quick.parent / "here", quick, quick),
+    )
+    assert _plain(card.by_reading[0]["text"]) == "634 s (read as 840 s: does not hold, read as 720 s: nearly)"
+
+
+def test_a_card_says_what_the_scan_has_and_what_was_chosen_in_whole_sentences(report: Path, quick: Path) -> None:
+    first = _cards(report / "aina-table2-throughput.html")["e01"]
+    paper = _read(first).partition("Measured")[0]
+    assert "Paper 1132.07 ± 26.4727 kbit/s, Table II row 1" in paper and "column" not in paper
+    assert "(confidence: high). The t column has" in _read(first)
+    scanned = _read(_cards(report / TABLE)["e03"])
+    assert "6.5 x 10⁻⁴, Table I row 1, left half, scanned as 6510~ *" in scanned
+    chosen = _read(_cards(quick / CARDS)["e03"])
+    assert chosen.index("the middle of that stretch is taken.") < chosen.index("Chosen after a measurement:")
+    assert re.search(r"holds, 21\.6 ± 0\.1 packets, 50 seeds, the same number in this seed", chosen)
+
+
 def test_a_spread_next_to_zero_has_no_bound_below_it_and_no_cause_where_it_is_reproduced(report: Path) -> None:
     said = _plain(rule(_in_the_reference_set("icccn-table1-tcp-vs-ledbat/e45")))
     assert (
@@ -930,7 +977,7 @@ def test_questions_of_today_say_what_was_expected_and_what_to_do(report: Path, b
     assert page.locator("h1").inner_text().startswith("All but TCP-LP yield to CUBIC")
     assert page.locator("#e01 dt").first.inner_text() == "Expected"
     assert "choose a shorter target" in page.locator("main").inner_text()
-    assert re.search(r"share: \d\d\.\d\s% .*it must be below 20\s%", page.locator("#e01").inner_text())
+    assert re.search(r"[Ss]hare: \d\d\.\d\s% .*it must be below 20\s%", page.locator("#e01").inner_text())
 
 
 def test_previous_and_next(report: Path, browser: Any) -> None:
