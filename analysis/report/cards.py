@@ -94,10 +94,10 @@ class Card:
 
 
 def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside], source: Source) -> list[Card]:
-    """Give the cards of an experiment, failures first, otherwise as the paper has them."""
+    """Give the cards of an experiment, failures first, otherwise as the paper has them; last what does not count."""
     first_cards: dict[str, str] = {}
     made = []
-    for claim in sorted(claims, key=lambda entry: ORDER.index(Verdict(entry["verdict"]))):
+    for claim in sorted(claims, key=lambda entry: ("role" in entry, ORDER.index(Verdict(entry["verdict"])))):
         card = _card(claim, others, first_cards, source)
         if card.cause and not card.cause.home:
             first_cards[claim["cause"]["text"]] = card.name

@@ -120,9 +120,11 @@ def of_result(experiment: ExperimentResult) -> list[tuple[str, str]]:
 
 
 def _of_this_run(claim: Mapping[str, Any]) -> str:
-    if not claim.get("measured"):
-        return numbers_of(claim)
-    return measured_of(claim) + ("; not judged at this size" if state_of(claim) == NOT_HERE else "")
+    text = measured_of(claim) if claim.get("measured") else numbers_of(claim)
+    is_short = claim.get("measured") and state_of(claim) == NOT_HERE
+    said = text + ("; not judged at this size" if is_short else "")
+    # what holds, or does not, is the statement
+    return f"{claim['title'].strip().removesuffix('.')}: {said}" if claim.get("held") else said
 
 
 def unit_tests(experiments: Iterable[ExperimentResult]) -> str:

@@ -93,6 +93,12 @@ class Tile:
     label: str
     cells: list[FindingMark]
 
+    @property
+    def against(self) -> list[tuple[FindingMark, str]]:
+        """What does not hold or is open, by the reference set if there is one: a title may leave it out."""
+        states = [(cell, cell.elsewhere or cell.state) for cell in self.cells]
+        return [(cell, state) for wanted in (Verdict.FAILS, Verdict.OPEN) for cell, state in states if state == wanted]
+
 
 @dataclass(frozen=True)
 class PaperFinding:

@@ -27,6 +27,7 @@ class TableField:
     there: tuple[str, str] | None
     seeds_there: int = 0
     is_std: bool = False
+    counts: bool = True
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,18 @@ class PageTable:
             deviation = ", or a standard deviation" if self.has_std else ""
             parts += [f", and that of the reference set{verdict}, of {self.seeds_there}{brackets}: "]
             parts += [f"a mean ± half its 95 % interval{deviation}"]
-        return "".join([*parts, "; it links to its claim."])
+        return "".join([*parts, "; it links to its claim.", self._uncounted()])
+
+    def _uncounted(self) -> str:
+        """Say of columns that do not count where the reason stands."""
+        is_in_part = not all(map(self.counts, self.columns))
+        return " Columns that do not count decide nothing; their claims say why." if is_in_part else ""
+
+    def counts(self, column: str) -> bool:
+        """Whether a field of a column counts for a verdict."""
+        index = self.columns.index(column)
+        fields = [fields[index] for _, fields in self.rows]
+        return any(field.counts for field in fields if field) or not any(fields)
 
     @property
     def is_judged(self) -> bool:
@@ -114,4 +126,5 @@ def _field(claim: Mapping[str, Any], reference: Beside | None) -> TableField:
         there=(there["verdict"], there["text"]) if there else None,
         seeds_there=there["seeds"] if there else 0,
         is_std=claim.get("statistic") == "std",
+        counts="role" not in claim,
     )

@@ -594,6 +594,26 @@ def test_a_title_of_the_reference_set_has_what_this_seed_says_below_it(quick: Pa
     assert "In these runs, of one seed" not in (report / name).read_text()
 
 
+def test_a_title_stands_above_what_the_page_has_against_it(report: Path, quick: Path) -> None:
+    for folder, where in ((report, ""), (quick, " in the reference set")):
+        head = _read((folder / WIDEST).read_text().partition("<figure>")[0])
+        assert f"does not hold{where}: TCP flows with Linux's default receive window retransmit" in head
+        assert f"open{where}: TCP flows with Linux's default receive window leave beta1 flows at most 5 %" in head
+    told = _read((quick / TABLE).read_text())
+    assert re.search("e61: Slow start hardly changes how TCP and LEDBAT share the link: it (holds|does not)", told)
+
+
+def test_no_title_has_a_word_of_the_verdicts_for_a_number() -> None:
+    for file in (file for study in kept_results.STUDIES.iterdir() for file in registry.claims_files(study)):
+        assert not re.search(r"\bnear(ly)? the paper", registry.load(file).data.get("result", "")), file
+
+
+def test_a_table_says_which_columns_do_not_count(report: Path) -> None:
+    page = _read((report / TABLE).read_text())
+    assert page.count("(does not count)") == 2 and "Columns that do not count decide nothing" in page
+    assert "does not count)" not in _plain((report / WIDEST).read_text())
+
+
 def test_a_control_that_no_claim_names_says_so(report: Path) -> None:
     foreground = next(result for result in collect(report.parent / "here") if result.id == "today-foreground")
     named = " ".join(claim["title"] for claim in foreground.claims)
@@ -881,8 +901,12 @@ def test_a_permalink_leads_to_its_card(report: Path, browser: Any) -> None:
 def test_failures_stand_first_and_claims_say_what_others_have(report: Path, browser: Any) -> None:
     page = opened(browser, report / TABLE)
     order = ["does not hold", "open", "nearly", "holds", "cannot be tested"]
-    verdicts = page.locator(".claim > header .verdict").all_inner_texts()
-    assert verdicts == sorted(verdicts, key=order.index)
+    verdicts = page.locator(".beyond > .claim > header .verdict").all_inner_texts()
+    assert len(verdicts) > 30 and verdicts == sorted(verdicts, key=order.index)
+    uncounted = page.locator("details > .claim").all_text_contents()
+    assert len(uncounted) == 24 and all("so it does not count" in text for text in uncounted)
+    page.locator("table.claims td:nth-child(4) a").first.click()  # to one of these
+    assert page.locator(".claim:target").is_visible()
     assert page.locator(".claim .strip circle").count() > 100
     page = opened(browser, report / CARDS)
     card = page.locator("#e01").inner_text()
