@@ -113,8 +113,10 @@ def write_explained(report: Report) -> bool:
 
 def write_search(report: Report) -> None:
     """Write what the search looks through."""
-    searched = json.dumps(_searched(report.shown, report.reference), separators=(",", ":"))
-    write_text(report.out / "claims.js", f"const CLAIMS = {searched};\n")
+    claims = json.dumps(_searched(report.shown, report.reference), separators=(",", ":"))
+    sentences = {f"{view.name}/{finding.name}": finding.sentence for view in report.views for finding in view.findings}
+    findings = json.dumps(sentences, separators=(",", ":"))
+    write_text(report.out / "claims.js", f"const CLAIMS = {claims};\nconst FINDINGS = {findings};\n")
 
 
 def write_causes(report: Report, quotable: Mapping[str, Any]) -> Any:
@@ -193,9 +195,10 @@ def _watched(results: Path, out: Path) -> list[Watched]:
 
 
 def _searched(experiments: Sequence[ExperimentResult], reference: Beside | None) -> list[list[str]]:
-    """Give what the search looks through: for each claim its page, finding, state, place, text, and what is not shown.
+    """Give what the search looks through, of each claim, beside the sentences of findings.
 
-    That is the title of its experiment, what came out of it, and the verdict of the reference set.
+    That is its page, finding, state, place, text, its verdict in the reference set if another, and of its experiment
+    the title and what came out.
     """
     there = reference.claims if reference else {}
     return [
@@ -205,17 +208,17 @@ def _searched(experiments: Sequence[ExperimentResult], reference: Beside | None)
             state_of(claim),
             f"{experiment.study_name}, {experiment.artefact}",
             claim["title"],
-            " ".join(
-                [
-                    experiment.title,
-                    experiment.result,
-                    there.get(claim["id"], {}).get("verdict", ""),
-                ]
-            ),
+            _verdict_there(claim, there),
+            ". ".join(filter(None, (experiment.result, experiment.title))),
         ]
         for experiment in experiments
         for claim in experiment.claims
     ]
+
+
+def _verdict_there(claim: Mapping[str, Any], there: Mapping[str, Mapping[str, Any]]) -> str:
+    known = there.get(claim["id"])
+    return state_of(known) if known and state_of(known) != state_of(claim) else ""
 
 
 def _crosscheck(results: Path) -> list[dict[str, Any]]:

@@ -891,6 +891,18 @@ def test_search_finds_claims(report: Path, browser: Any) -> None:
     assert page.locator("#e01").is_visible()
 
 
+def test_search_says_where_a_word_stands_that_a_hit_lacks(quick: Path, browser: Any) -> None:
+    page = opened(browser, quick / "index.html")
+    page.locator("#search").fill("starved")
+    hits = page.locator("#hits li").all_inner_texts()
+    assert len(hits) > 1 and all("starved" in hit.lower() for hit in hits)
+    assert any("\nFound in: " in hit for hit in hits)
+    assert all(re.search(r"; reference set: (holds|nearly|open|does not hold)", hit) for hit in hits)
+    assert (
+        page.locator("#shown").inner_text().endswith(" marks match; a finding has one in each box that speaks of it.")
+    )
+
+
 def test_a_permalink_leads_to_its_card(report: Path, browser: Any) -> None:
     page = opened(browser, report / CARDS, "#e14")
     box = page.locator("#e14").bounding_box()

@@ -128,7 +128,9 @@ function filter() {
     const study = one("#study").value;
     const implementation = chosen.value;
     const wanted = new Set(states.filter((box) => box.checked).map((box) => box.value));
-    const hits = words.length ? CLAIMS.filter((claim) => words.every((word) => claim.join(" ").toLowerCase().includes(word))) : [];
+    const has = (text, word) => text.toLowerCase().includes(word);
+    const parts = ([page, finding, state, place, title, there, of]) => [[title, state, place, there], [FINDINGS[finding] ?? "", of, page]];
+    const hits = words.length ? CLAIMS.filter((claim) => words.every((word) => parts(claim).flat().some((part) => has(part, word)))) : [];
     const found = new Set(hits.map((claim) => claim[1]));
     const fits = (finding) => !words.length || found.has(finding);
     for (const section of all(".study")) section.hidden = Boolean(study) && section.dataset.study !== study;
@@ -145,15 +147,21 @@ function filter() {
     for (const row of all(".finding")) row.hidden = !(fits(row.dataset.finding) && wanted.has(row.dataset.state));
     const list = one("#hits");
     list.hidden = !words.length;
-    list.replaceChildren(...hits.slice(0, 60).map(([page, , state, place, title]) => {
+    list.replaceChildren(...hits.slice(0, 60).map((claim) => {
+      const [page, , state, place, title, there] = claim;
       const link = Object.assign(document.createElement("a"), { href: page, textContent: title });
       const verdict = Object.assign(document.createElement("span"), { className: `verdict ${state.replaceAll(" ", "-")}`, textContent: state });
       const item = document.createElement("li");
-      item.append(link, " ", verdict, ` ${place}`);
+      item.append(link, " ", verdict, ` ${place}${there && `; reference set: ${there}`}`);
+      // where a word stands that the line lacks
+      const [shown, others] = parts(claim);
+      const unseen = words.filter((word) => !shown.some((part) => has(part, word)));
+      const where = new Set(unseen.map((word) => others.find((part) => has(part, word))));
+      if (where.size) item.append(Object.assign(document.createElement("div"), { className: "soft small", textContent: `Found in: ${[...where].join(" ")}` }));
       return item;
     }));
     const all_ = all(".cell").length;
-    const said = count === all_ ? "" : `${count} of ${all_} marks match.`;
+    const said = count === all_ ? "" : `${count} of ${all_} marks match; a finding has one in each box that speaks of it.`;
     one("#shown").textContent = words.length ? `${hits.length} ${hits.length === 1 ? "claim" : "claims"} found. ${said}` : said;
   };
   // The address holds what is chosen, so that a link shows the same. A browser may refuse that to a page from a disk.
