@@ -1062,6 +1062,22 @@ def test_print_shows_what_is_folded(report: Path, browser: Any) -> None:
     assert page.locator(".bar").is_hidden()
 
 
+@pytest.mark.parametrize("name", ["index.html", CARDS, WIDEST])
+def test_a_summary_is_two_sheets_and_a_print_begins_with_it(report: Path, quick: Path, browser: Any, name: str) -> None:
+    for folder in (report, quick):
+        page = opened(browser, folder / name)
+        assert page.locator("#summary").is_visible()
+        begin = page.locator(".beyond").first
+        page.emulate_media(media="print")
+        assert begin.evaluate("part => getComputedStyle(part).breakBefore") == "page"
+        page.evaluate("print = () => {}; document.querySelector('#summary').click()")
+        assert begin.is_hidden()
+        assert page.locator("h1").is_visible() and page.locator("main > :visible").count() > 4
+        assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= 2
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert begin.is_visible()
+
+
 def test_a_printed_figure_is_the_wide_one(report: Path, browser: Any) -> None:
     # paper is as narrow as a phone in pixels, and has room
     page = opened(browser, report / CARDS, viewport=PAPER)

@@ -199,15 +199,20 @@ function unfolding() {
   unfold();
 }
 
-// Unfold everything for printing.
+// Unfold everything for printing, or print the summary alone, folded as it is.
 function printing() {
   let opened = [];
+  const root = document.documentElement;
+  const button = one("#summary");
+  button.hidden = !one(".beyond");
+  button.addEventListener("click", () => { root.dataset.print = "summary"; print(); });
   addEventListener("beforeprint", () => {
-    opened = all("details:not([open])");
+    opened = root.dataset.print ? [] : all("details:not([open])");
     for (const details of opened) details.open = true;
   });
   addEventListener("afterprint", () => {
     for (const details of opened) details.open = false;
+    delete root.dataset.print;
   });
 }
 
