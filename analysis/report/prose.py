@@ -18,7 +18,11 @@ _NAME: Final = re.compile(
 )
 # the same quantity in percent, in ms or kbit/s
 _FACTORS: Final = (1.0, 100.0, 0.01, 1000.0, 0.001)
-_BY_HAND: Final = Markup('<u class="by-hand" title="written by hand; no number of these results shows it">{}</u>')
+_BY_HAND: Final = Markup('<u class="by-hand">{}</u>')
+# a tooltip would say it neither on a phone nor on paper
+_KEY: Final = Markup(' <span class="soft small">({}: by hand; no number here shows it.)</span>').format(
+    _BY_HAND.format("dotted")
+)
 # as small whole numbers count things ("two of the 3 seeds")
 _COUNTS: Final = 10
 
@@ -58,13 +62,13 @@ def quoted_by(text: str, experiment: ExperimentResult, others: Iterable[Experime
 
 
 def marked(text: str, values: set[float]) -> Markup:
-    """Mark the numbers of a text that nothing measured here shows; what stands between backticks becomes code."""
+    """Mark the numbers of a text that nothing measured here shows, and say so; what is between backticks is code."""
     parts, done = [], 0
     for match in numbers(text):
         if not is_behind(match[0], values):
             parts += [_plain(text[done : match.start()]), _BY_HAND.format(match[0])]
             done = match.end()
-    return Markup("").join([*parts, _plain(text[done:])])
+    return Markup("").join([*parts, _plain(text[done:]), _KEY if parts else ""])
 
 
 def _plain(text: str) -> Markup:
