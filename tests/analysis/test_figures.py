@@ -69,6 +69,21 @@ def draw(runs: Path, folder: Path, figure: dict[str, Any]) -> int:
     return done or main(["figure", "made-by-hand", *options])
 
 
+def test_measure_by_hand_makes_the_tables_that_runs_lack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write(tmp_path, plain())
+    assert not (run / "columns").exists()
+    claim = {"id": "e01", "paper": "0.2", "measure": "share('ledbat', 1, 5)", **CLAIM}
+    entry: dict[str, Any] = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
+    entry |= {"figure": {"kind": "time-series", "panels": ["queue"]}, "claims": [claim]}
+    (tmp_path / "made.claims.yaml").write_text(yaml.safe_dump(entry))
+    paper = {"title": "T", "authors": [], "venue": "V"}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump({"paper": paper, "findings": {"f": "F."}}))
+    options = ["--runs", str(tmp_path), "--out", str(tmp_path / "out")]
+    assert main(["measure", str(tmp_path / "made.claims.yaml"), *options]) == 0
+    assert (run / "columns/packets.parquet").exists()
+    assert "made-by-hand/e01: " in capsys.readouterr().out
+
+
 def svg_of(folder: Path) -> str:
     for name in ("figure-narrow.svg", "figure.html", "figure.txt"):
         assert (folder / "made-by-hand" / name).stat().st_size > 0
