@@ -17,7 +17,7 @@ from scenarios import cells
 from scenarios.errors import ScenarioError
 from scenarios.resolve import COMPLETE, QUICK
 
-_DIRTY: Final = "-dirty"
+DIRTY: Final = "-dirty"
 _DIGITS: Final = 12  # of a digest
 _VERSION: Final = "version of "
 Run = tuple[str, int]  # cell and seed
@@ -78,10 +78,10 @@ def _parts(measured: Iterable[ExperimentResult]) -> Parts:
 
 
 def _dirty(checkout: str, parts: Parts) -> Iterator[str]:
-    if checkout.endswith(_DIRTY):
-        yield f"the checkout: found files that differ from commit {checkout.removesuffix(_DIRTY)}; allowed: none"
+    if checkout.endswith(DIRTY):
+        yield f"the checkout: found files that differ from commit {checkout.removesuffix(DIRTY)}; allowed: none"
     for commit, (_, experiments) in parts["commit"].items():
-        if commit.endswith(_DIRTY):
+        if commit.endswith(DIRTY):
             yield f"commit: found {commit} ({_listed(experiments)}); allowed: runs of a clean checkout"
 
 

@@ -147,7 +147,8 @@ def test_how_the_module_is_judged(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{tables.START}\nold\n{tables.END}\nafter\n")
     tables.main(["conformance", str(page), str(folder)])
-    assert page.read_text().startswith(f"before\n{tables.START}\n## RFC 6817")
+    made = r"Recorded on [\d-]{10}: \d+ runs of commit `\w{12}`.*; Linux [\w.-]+\."
+    assert re.match(rf"before\n{tables.START}\n\n{made}\n\n## RFC 6817", page.read_text())
     assert "\nold\n" not in page.read_text()
 
 

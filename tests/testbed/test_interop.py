@@ -206,6 +206,30 @@ def test_the_tables_of_a_page(tmp_path: Path) -> None:
     ]
 
 
+def test_tables_are_of_one_commit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = {
+        "format": judge.FORMAT,
+        "implementations": [],
+        "cases": {},
+        "results": [],
+        "scripts": {},
+        "scripted": [],
+    }
+    (tmp_path / "interop.json").write_text(json.dumps(document))
+    vouch(tmp_path)
+    for seed, commit in (("1", "a" * 40), ("2", "b" * 40)):
+        run = tmp_path / f"runs/interop/interop/case=transfer/seed-{seed}"
+        run.mkdir(parents=True)
+        (run / "run.json").write_text(json.dumps({"provenance": {"commit": commit}}))
+        (run / "summary.json").write_text(json.dumps({"status": "ok"}))
+        vouch(run)
+    page = tmp_path / "page.md"
+    page.write_text(f"{tables.START}\nold\n{tables.END}\n")
+    assert tables.main(["interop", str(page), str(tmp_path)]) == 1
+    assert f"commit: found {'a' * 40} and {'b' * 40}; allowed: one, that of all runs" in capsys.readouterr().err
+    assert "\nold\n" in page.read_text()
+
+
 def test_how_scripts_are_judged(tmp_path: Path) -> None:
     scripts = dict.fromkeys(("passes", "ends-otherwise", "fails", "dies", "missing"), "A title")
     alone = [{"implementation": "a", "experiment": "a-by-script", "unsupported": None}]
