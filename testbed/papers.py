@@ -16,12 +16,13 @@ _OPTIONS: Final = {
     "reference": (REFERENCE, "folder of the reference set"),
     "page": (Path("docs/results/papers.md"), "page for all findings, which has marks for them"),
     "summary": (Path("README.md"), "page for a few sentences a paper, with such marks"),
+    "today": (Path("docs/results/today.md"), "page that says of its own set, in the folder `today`, what made it"),
     "failing": (Path("docs/results/failing.md"), "page for what does not hold, with such marks"),
 }
 
 
 def main(words: list[str]) -> int:
-    """Write into the three pages; return 0.
+    """Write into the four pages; return 0.
 
     Raises:
         BadInputError: a page has no place for it, or there are no studies.
@@ -32,6 +33,7 @@ def main(words: list[str]) -> int:
     options = parser.parse_args(words)
     known = claims()
     papers.write(options.studies, options.reference, options.page, options.summary, lambda claim: takes(claim, known))
+    papers.write_of_set(options.reference / "today", options.today)
     failing.write(options.studies, options.reference, options.failing)
     products.write(options.failing)
     return 0

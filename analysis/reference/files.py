@@ -10,8 +10,6 @@ from analysis.errors import BadInputError
 SET: Final = "set.json"
 FORMAT: Final = 1
 """Of a reference set: set.json has it; one without is of the first."""
-MIXTURE: Final = "mixture"
-"""In the place of a commit and builds: why a folder holds experiments of several recordings."""
 
 
 def files(folder: Path) -> dict[str, Path]:
@@ -41,7 +39,7 @@ def read(folder: Path) -> tuple[Mapping[str, Any], dict[str, dict[str, Any]]]:
     sets = {file.parent: _read_set(file) for file in folder.rglob(SET)}
     for name, file in by_id.items():
         of_set, own = sets.get(file.parent, {}), kept[name].get("commit")
-        if MIXTURE not in of_set and own != of_set.get("commit"):
+        if own != of_set.get("commit"):
             raise BadInputError(f"{file}: found commit {own}; allowed: {of_set.get('commit')}, as in its {SET}")
     return sets[folder], kept
 

@@ -45,6 +45,14 @@ def write(folder: Path, reference: Path, page: Path, summary: Path, takes: Calla
     replace_between(summary, START, END, "\n" + "".join(f"{line}\n" for line in _in_short(views, link)) + "\n")
 
 
+def write_of_set(reference: Path, page: Path) -> None:
+    """Write where a reference set comes from between the marks of a page.
+
+    Raises BadInputError where a mark is missing.
+    """
+    replace_between(page, START, END, f"\n{recorded(files.read(reference)[0])}\n\n")
+
+
 def of_papers(folder: Path, reference: Path) -> list[StudyView]:
     """Give what a reference set has of the papers among the studies in a folder.
 
@@ -99,8 +107,6 @@ def _entry(claim: Claim, full: Beside) -> dict[str, Any]:
 
 def recorded(about: Mapping[str, Any]) -> str:
     """Say where a reference set comes from."""
-    if files.MIXTURE in about:
-        return str(about[files.MIXTURE])
     made_by = f"commit `{about['commit'][:DIGITS]}`"
     if about["measured_by"] != about["commit"]:
         made_by += f", measured by `{about['measured_by'][:DIGITS]}`"

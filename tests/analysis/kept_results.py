@@ -80,7 +80,6 @@ def write(folder: Path, only: str = "*", size: str = "complete") -> None:
 
 
 def _leave_one_seed(kept: dict[str, Any]) -> None:
-    kept["also_measured_over_seeds"] = {}
     numbers = kept.get("also_measured", {})
     kept["also_measured"] = {name: {"1": by_seed["1"]} for name, by_seed in numbers.items() if "1" in by_seed}
     for claim in kept["claims"].values():
@@ -129,8 +128,6 @@ def _result(
 def _extra(declared: Extra, kept: dict[str, Any]) -> dict[str, Any]:
     values = _Kept({"by_seed": kept.get("also_measured", {}).get(declared.metric), "held": None}, "").numbers()[0]
     measured = asdict(spread(values)) | {"by_seed": as_json(values)} if values else None
-    if over_seeds := kept.get("also_measured_over_seeds", {}).get(declared.metric):  # of the mixture that is left
-        measured = {"seeds": 1, "never": 0, "std": None, "ci95": None, "by_seed": {}, **over_seeds}
     shown = {"metric": declared.metric, "unit": declared.unit, "cell": declared.cell}
     return {**shown, "measured": measured, "unknown": {}}
 

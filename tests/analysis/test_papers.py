@@ -16,9 +16,14 @@ from analysis.reference.papers import of_papers
 from testbed.tables import main
 from tests.analysis.kept_results import REFERENCE, ROOT, STUDIES
 
-PAGES = (ROOT / "docs/results/papers.md", ROOT / "README.md", ROOT / "docs/results/failing.md")
+OPTIONS = {
+    "--page": "docs/results/papers.md",
+    "--summary": "README.md",
+    "--failing": "docs/results/failing.md",
+    "--today": "docs/results/today.md",
+}
+PAGES = tuple(ROOT / page for page in OPTIONS.values())
 PAGE = PAGES[0]
-OPTIONS = ("--page", "--summary", "--failing")
 
 
 def written(pages: list[Path], studies: Path = STUDIES) -> int:
@@ -81,7 +86,7 @@ def test_numbers_of_missed_goals_stand_on_the_pages_that_rows_name() -> None:
 
 def test_a_page_without_marks_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.md").write_text("# Papers\n")
-    assert written([tmp_path / "page.md"] * 3) == 1
+    assert written([tmp_path / "page.md"] * 4) == 1
     assert "page.md: found no <!-- papers" in capsys.readouterr().err
 
 
