@@ -221,6 +221,29 @@ def test_links_between_pages_lead_somewhere() -> None:
     assert wrong == []
 
 
+def test_a_page_of_results_says_at_its_top_when_its_numbers_were_recorded() -> None:
+    """On four pages, programs write it further down."""
+    tops = {page.name: page.read_text().split("\n## ")[0] for page in (ROOT / "docs/results").glob("*.md")}
+    says = r"^(Recorded .*\b20\d\d-\d\d-\d\d|Recorded with Linux|Nothing here was recorded)"
+    without = {name for name, top in tops.items() if not re.search(says, top, re.MULTILINE)}
+    assert without <= {"conformance.md", "failing.md", "interop.md", "today.md"}
+
+
+def test_the_commits_that_results_name_exist() -> None:
+    def git(*words: str, said: str = "") -> str:
+        return subprocess.run(
+            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True, input=said
+        ).stdout.strip()
+
+    if git("rev-parse", "--is-shallow-repository") == "true":
+        pytest.skip("the history is not there")
+    pages = [*(ROOT / "docs/results").glob("*.md"), ROOT / "docs/howto/evaluate.md"]
+    named = {commit for page in pages for commit in re.findall(r"`([0-9a-f]{8}|[0-9a-f]{12})`", page.read_text())}
+    assert len(named) > 50
+    answers = git("cat-file", "--batch-check", said="".join(f"{commit}\n" for commit in named)).splitlines()
+    assert [answer for answer in answers if answer.split()[1] != "commit"] == []
+
+
 def test_the_count_of_statements_that_hold_or_not_is_that_of_the_papers() -> None:
     papers = [file for file in (ROOT / "workflows/studies").glob("*/*.claims.yaml") if file.parent.name in PAPERS]
     claims = [claim for file in papers for claim in registry.load(file).claims]
