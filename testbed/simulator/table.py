@@ -9,16 +9,18 @@ from typing import Any, Final
 from analysis.claims import registry
 from analysis.documents import read_json
 from analysis.judge.intervals import standard_deviation
-from analysis.ns2 import NUMBERS, RECORDED, SimulatedCell, cells
+from analysis.ns2 import SimulatedCell, cells
 from testbed.folders import REFERENCE, STUDIES, WORKFLOWS
 
 FOLDER: Final = WORKFLOWS / "ns2"
+SHOWN: Final = ("jain", "loss")
+"""Of what cells have; the page says in a sentence how near the utilizations are."""
 
 
 def table(results: Mapping[str, Mapping[str, Sequence[float]]], folder: Path = FOLDER) -> str:
     """Write a table for each experiment, in Markdown: a row for each number of a case, a column for each reading."""
     by_experiment: dict[str, dict[str, list[SimulatedCell]]] = {}
-    for cell in (cell for cell in cells(folder) if any(number in cell.claims for number in NUMBERS)):
+    for cell in (cell for cell in cells(folder) if any(number in cell.claims for number in SHOWN)):
         by_experiment.setdefault(cell.experiment, {}).setdefault(cell.case, []).append(cell)
     tables = [_table(results, experiment, by_case) for experiment, by_case in by_experiment.items()]
     return "\n\n".join(tables)
@@ -35,10 +37,10 @@ def _table(
     lines.append(_row(["---", "---", *["---:"] * (2 + len(readings))]))
     for case, of_case in by_case.items():
         in_ns2 = {cell.reading.name: results.get(cell.id, {}) for cell in of_case}
-        for number in NUMBERS:
+        for number in SHOWN:
             if number in of_case[0].claims:
                 claim = f"{experiment}/{of_case[0].claims[number]}"
-                measured = [_cell(in_ns2.get(name, {}).get(RECORDED.get(number, number)), number) for name in readings]
+                measured = [_cell(in_ns2.get(name, {}).get(number), number) for name in readings]
                 lines.append(_row([case, number, _paper(claim), _kernel(claim, number), *measured]))
     return "\n".join(lines)
 
@@ -61,10 +63,9 @@ def _paper(claim: str) -> str:
 
 
 def _kernel(claim: str, number: str) -> str:
-    """Give the mean and deviation of the reference set; utilization is in percent there."""
+    """Give the mean and deviation of the reference set."""
     entry: dict[str, Any] = read_json(REFERENCE / f"{claim.partition('/')[0]}.json").child("claims").data[claim]
-    values = list((entry["by_seed"] or {}).values())
-    return _cell([value / 100 for value in values] if number == "utilization" else values, number)
+    return _cell(list((entry["by_seed"] or {}).values()), number)
 
 
 def _cell(values: Sequence[float] | None, number: str) -> str:
@@ -72,8 +73,6 @@ def _cell(values: Sequence[float] | None, number: str) -> str:
         return ""
     mean = fmean(values)
     deviation = standard_deviation(values) if len(values) > 1 else 0.0
-    if number == "utilization":
-        return f"{100 * mean:.1f}"
     if number == "loss":
         return f"{_power(mean)} ({_power(deviation)})" if deviation else _power(mean)
     return f"{mean:.2f} ({deviation:.2f})"

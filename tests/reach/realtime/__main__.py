@@ -239,12 +239,10 @@ def table(recorded: Mapping[str, Any]) -> str:
         by_number = {
             f"{flow}, Mbit/s": [[run["mbit_s"][flow] for run in runs] for runs in _both(sides)] for flow in flows
         }
-        for words, name in (("wait, ms", "wait_ms"), ("dropped, %", "loss_percent")):
-            by_number[words] = [[run[name] for run in runs] for runs in _both(sides)]
+        by_number["wait, ms"] = [[run["wait_ms"] for run in runs] for runs in _both(sides)]
         for words, both in by_number.items():
             virtual, real = map(fmean, both)
-            apart = f"{100 * (real / virtual - 1):+.0f} %" if words != "dropped, %" else f"{real - virtual:+.2f}"
-            lines.append(f"| {case} | {words} | {' | '.join(map(_ends, both))} | {apart} |")
+            lines.append(f"| {case} | {words} | {' | '.join(map(_ends, both))} | {100 * (real / virtual - 1):+.0f} % |")
         late_ms = [run["late_p99_ms"] for run in sides["real"]]
         lines.append(f"| {case} | late, p99, ms | 0 | {_ends(late_ms)} | |")
     return "\n".join(lines)
