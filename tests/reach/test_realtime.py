@@ -17,8 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "real-time.md"
 def test_the_page_shows_what_was_recorded() -> None:
     recorded = json.loads(realtime.RECORDED.read_text())
     assert realtime.table(recorded) in PAGE.read_text()
-    assert realtime.groups(recorded) in PAGE.read_text()
-    assert realtime.noise(recorded) in PAGE.read_text()
+    assert realtime.changed(recorded) in PAGE.read_text()
 
 
 @pytest.mark.parametrize("kind", realtime.KINDS)

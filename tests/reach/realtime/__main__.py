@@ -235,48 +235,40 @@ def table(recorded: Mapping[str, Any]) -> str:
     """Return the page's table: of each number the smallest and largest of the runs, and how far the means are apart."""
     lines = ["| scenario | number | virtual time | real time | apart |", "|---|---|---|---|---|"]
     for case, sides in recorded["cells"].items():
-        flows = sides["virtual"][0]["mbit_s"]
-        by_number = {
-            f"{flow}, Mbit/s": [[run["mbit_s"][flow] for run in runs] for runs in _both(sides)] for flow in flows
-        }
-        by_number["wait, ms"] = [[run["wait_ms"] for run in runs] for runs in _both(sides)]
-        for words, both in by_number.items():
-            virtual, real = map(fmean, both)
-            lines.append(f"| {case} | {words} | {' | '.join(map(_ends, both))} | {100 * (real / virtual - 1):+.0f} % |")
+        virtual, real = _shown(sides["virtual"]), _shown(sides["real"])
+        for number in virtual:
+            apart = f"{100 * (fmean(real[number]) / fmean(virtual[number]) - 1):+.0f} %"
+            lines.append(f"| {case} | {number} | {_ends(virtual[number])} | {_ends(real[number])} | {apart} |")
         late_ms = [run["late_p99_ms"] for run in sides["real"]]
         lines.append(f"| {case} | late, p99, ms | 0 | {_ends(late_ms)} | |")
     return "\n".join(lines)
 
 
-def groups(recorded: Mapping[str, Any]) -> str:
-    """Return the page's second table: cases with packets in groups beside the same without, and in real time."""
-    lines = ["| scenario | groups of | number | without | with | real time |", "|---|---|---|---|---|---|"]
-    for name, grouped in recorded["groups"].items():
-        case, _, length = name.removesuffix("ms").rpartition("-")
-        lines += [f"| {case} | {length} ms | {row} |" for row in _changed(recorded["cells"][case], grouped)]
-    return "\n".join(lines)
-
-
-def noise(recorded: Mapping[str, Any]) -> str:
-    """Return the page's third table: cases between hosts that wake up late beside the same without, and real time."""
-    lines = ["| scenario | number | without | with late hosts | real time |", "|---|---|---|---|---|"]
+def changed(recorded: Mapping[str, Any]) -> str:
+    """Return the page's second table: cases with packets in groups, and between hosts that wake up late."""
+    head = ("scenario", "number", "without", "with groups of", "with late hosts", "real time")
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for case, late in recorded["noise"].items():
-        lines += [f"| {case} | {row} |" for row in _changed(recorded["cells"][case], late)]
+        by_length = {
+            length: _shown(runs)
+            for name, runs in recorded["groups"].items()
+            for of, _, length in [name.rpartition("-")]
+            if of == case
+        }
+        sides = [_shown(runs) for runs in (recorded["cells"][case]["virtual"], late, recorded["cells"][case]["real"])]
+        for number in sides[0]:
+            groups = "; ".join(
+                f"{length.removesuffix('ms')} ms: {_ends(numbers[number])}" for length, numbers in by_length.items()
+            )
+            without, late_hosts, real = (_ends(side[number]) for side in sides)
+            lines.append(f"| {case} | {number} | {without} | {groups} | {late_hosts} | {real} |")
     return "\n".join(lines)
 
 
-def _changed(sides: Mapping[str, Any], changed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield for each number its name, and its ends in runs of a case without a change, with one, and in real time."""
-    virtual, real = _both(sides)
-    for flow in changed[0]["mbit_s"]:
-        rates = [[run["mbit_s"][flow] for run in runs] for runs in (virtual, changed, real)]
-        yield f"{flow}, Mbit/s | {' | '.join(map(_ends, rates))}"
-    waits = [[run["wait_ms"] for run in runs] for runs in (virtual, changed, real)]
-    yield f"wait, ms | {' | '.join(map(_ends, waits))}"
-
-
-def _both(sides: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
-    return (sides[side] for side in ("virtual", "real"))
+def _shown(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Return what the tables show of runs, by the number's name."""
+    rates = {f"{flow}, Mbit/s": [run["mbit_s"][flow] for run in runs] for flow in runs[0]["mbit_s"]}
+    return rates | {"wait, ms": [run["wait_ms"] for run in runs]}
 
 
 def _ends(values: Sequence[float]) -> str:
@@ -308,7 +300,7 @@ def main() -> int:
                     _build_programs(cell)
                     recorded[kind][case] = [asdict(in_virtual_time(cell, seed, runs)[1]) for seed in cell.seeds]
                 options.into.write_text(json.dumps(recorded, indent=1) + "\n")
-    print(table(recorded), groups(recorded), noise(recorded), sep="\n\n")
+    print(table(recorded), changed(recorded), sep="\n\n")
     return 0
 
 
