@@ -24,8 +24,9 @@ def write(folder: Path, reference: Path, page: Path) -> None:
     """
     views = of_studies(folder, reference)
     lines: list[str] = []
+    sets = files.sets(reference)
     for view in views:
-        of_set = recorded(files.about(reference, view.experiments[0].id))
+        of_set = recorded(sets[view.experiments[0].id])
         lines += _of_study(view, "" if f"{of_set}\n" in lines else of_set)
     replace_between(page, START, END, "\n" + "\n".join(lines))
 

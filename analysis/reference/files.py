@@ -23,9 +23,11 @@ def files(folder: Path) -> dict[str, Path]:
     return found
 
 
-def about(folder: Path, experiment: str) -> dict[str, Any]:
-    """Read what the set of an experiment says of itself. Raises BadInputError where there is none."""
-    return _read_set(files(folder)[experiment].with_name(SET))
+def sets(folder: Path) -> dict[str, dict[str, Any]]:
+    """Read what the set of each experiment says of itself, by its id. Raises BadInputError where there is none."""
+    by_id = files(folder)
+    read_once = {place: _read_set(place / SET) for place in {file.parent for file in by_id.values()}}
+    return {name: read_once[file.parent] for name, file in by_id.items()}
 
 
 def read(folder: Path) -> tuple[Mapping[str, Any], dict[str, dict[str, Any]]]:

@@ -28,7 +28,8 @@ MEASURED: Final = f"experiments/*/{VERDICTS}"
 class Beside:
     """Results of elsewhere, by claim; `made` says when, on what and from which commit, as far as it is known.
 
-    A reference set also has `kept`, what its files have of each experiment, and the number of its `runs`.
+    A reference set also has `kept`, what its files have of each experiment, the number of `runs` of its commit, also in
+    sets that lie below it, and the day of each experiment's own set.
     """
 
     name: str
@@ -36,11 +37,12 @@ class Beside:
     made: dict[str, str] = field(default_factory=dict)
     kept: dict[str, dict[str, Any]] = field(default_factory=dict)
     runs: int = 0
+    days: dict[str, str] = field(default_factory=dict)
 
     def called(self, experiment: str = "") -> str:
-        """Name it with its day, as far as it has one for an experiment, by default for all."""
-        is_of_day = not experiment or self.kept.get(experiment, {}).get("commit") == self.made.get("commit")
-        return f"{self.name} of {self.made['date']}" if is_of_day and "date" in self.made else self.name
+        """Name it with its day, that of an experiment's own set or by default of the whole, as far as it has one."""
+        day = self.days.get(experiment) or self.made.get("date")
+        return f"{self.name} of {day}" if day else self.name
 
     def entry(self, claim: Mapping[str, Any]) -> dict[str, Any] | None:
         """Give verdict, text, number of seeds, and whether the verdict is the same, of a claim; None if it has none."""
@@ -76,6 +78,13 @@ def reference_set(folder: Path) -> Beside:
     Raises BadInputError where there are none.
     """
     about, kept = files.read(folder)
+    sets = files.sets(folder)
+    days = {name: each["date"] for name, each in sets.items() if "date" in each}
+    whole = [
+        each
+        for each in {id(each): each for each in sets.values()}.values()
+        if each.get("commit") == about.get("commit")
+    ]
     claims = {
         name: {
             "verdict": claim["verdict"],
@@ -88,8 +97,8 @@ def reference_set(folder: Path) -> Beside:
         for each in kept.values()
         for name, claim in each["claims"].items()
     }
-    made = {name: about[name] for name in ("date", "commit") if name in about}
-    return Beside(REFERENCE, claims, made, kept, about.get("runs", 0))
+    made = {name: max(each[name] for each in whole) for name in ("date", "commit") if name in about}
+    return Beside(REFERENCE, claims, made, kept, sum(each.get("runs", 0) for each in whole), days)
 
 
 def _tested(claim: Mapping[str, Any]) -> dict[str, str]:

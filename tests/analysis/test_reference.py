@@ -14,6 +14,7 @@ from analysis.claims import registry
 from analysis.errors import BadInputError
 from analysis.reference.files import FORMAT, SET, read
 from analysis.reference.record import record
+from analysis.report.beside import reference_set
 from scenarios import cells, scenario_files
 from tests.analysis import kept_results
 from tests.analysis.synthetic import vouch
@@ -179,6 +180,18 @@ def test_the_repository_has_whole_sets() -> None:
             for one in registry.claims_files(kept_results.STUDIES / study)
         }
         assert own == {one.stem for one in file.parent.glob("*.json")} - {"set"}
+
+
+def test_an_experiment_is_of_the_day_of_its_own_set_and_runs_count_over_the_sets_of_a_commit() -> None:
+    full, sets = reference_set(kept_results.REFERENCE), {}
+    for file in kept_results.REFERENCE.rglob(SET):
+        sets[file.parent] = json.loads(file.read_text())
+        for one in file.parent.glob("*-*.json"):
+            assert full.called(one.stem) == f"reference set of {sets[file.parent]['date']}"
+    assert len(sets) == 2
+    of_commit = [each for each in sets.values() if each["commit"] == full.made["commit"]]
+    assert full.runs == sum(each["runs"] for each in of_commit)
+    assert full.called() == f"reference set of {max(each['date'] for each in of_commit)}"
 
 
 @pytest.fixture
