@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from analysis import host, readings
 from analysis.claims import named, registry, syntax
+from analysis.claims.plan import wrong_scenario
 from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
 from analysis.claims.syntax import is_about_means
@@ -139,6 +140,8 @@ def _measured(
     own = list(ask.runs.by_cell_and_seed(experiment.runs_of).values())
     failed = ask.runs.failed(experiment.runs_of)
     if not own:
+        if wrong := list(wrong_scenario(experiment, [other.id for other in others.values() if other.scenario])):
+            raise BadInputError(str(ScenarioError(wrong)))
         reasons = "".join(f"; cell {run.cell}, seed {run.seed} failed: {run.why}" for run in failed)
         reasons = reasons or ask.runs.elsewhere(experiment.runs_of)
         raise BadInputError(f"{runs}: there is no finished run of {experiment.runs_of}{reasons}")

@@ -102,7 +102,7 @@ def _problems(
     simulated = [experiment.id for experiment in known.values() if experiment.scenario]
     for experiment in experiments:
         document = experiment.document
-        yield from _wrong_scenario(experiment, simulated)
+        yield from wrong_scenario(experiment, simulated)
         if known[experiment.id] is not experiment:
             other = known[experiment.id].file
             yield document.problem(("experiment",), f"{experiment.id!r} is also that of {other}", "an id of its own")
@@ -132,7 +132,8 @@ def _problems(
         yield study.document.problem(("findings", name), "no claim stands for it", "findings that claims name")
 
 
-def _wrong_scenario(experiment: Experiment, simulated: list[str]) -> Iterator[Problem]:
+def wrong_scenario(experiment: Experiment, simulated: list[str]) -> Iterator[Problem]:
+    """Find why a claims file has no runs: its experiment is not that of the scenario beside it, or of none at all."""
     document = experiment.document
     beside = experiment.file.with_name(experiment.file.name.removesuffix(CLAIMS) + ".yaml")
     if experiment.scenario is None:

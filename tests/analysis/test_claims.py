@@ -348,6 +348,13 @@ def study(folder: Path, **fields: object) -> Path:
     return folder
 
 
+def test_measuring_names_the_line_of_an_experiment_that_its_scenario_is_not(tmp_path: Path) -> None:
+    folder = study(tmp_path / "s", experiment="z")
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(BadInputError, match=r"x.claims.yaml:1: experiment: found 'z'; allowed: 'x', as in"):
+        measure(folder / "x.claims.yaml", tmp_path / "runs", tmp_path / "out")
+
+
 def test_the_plan_says_whose_runs_an_experiment_looks_at(tmp_path: Path) -> None:
     folder = study(tmp_path / "s", words={"there": "mean_over_seeds('run(\"y\").jain()')"})
     other = claims(folder, {"id": "e01", "same_as": "x/e01"}, experiment="y", words={"here": "run('x').jain()"})
