@@ -51,6 +51,7 @@ enum {
 	TYPE_METADATA = 0x8909, /* Cisco's, with a group's tag */
 	TYPE_MACSEC = 0x88e5, /* IEEE 802.1AE */
 	TYPE_TRILL = 0x22f3, /* RFC 6325 */
+	TYPE_FABRICPATH = 0x8903, /* Cisco's: a tree and a time to live, then a whole frame */
 	TYPE_SERVICES = 0x894f, /* RFC 8300 */
 	TYPE_WCCP = 0x883e,
 	TYPE_MPLS = 0x8847,
@@ -727,6 +728,10 @@ static void typed(uint16_t type, const uint8_t *p, const uint8_t *end, struct pa
 			header = end - p < 6 ? 0 : 6 + 4 * (be16(p) >> 6 & 31);
 			if (header && !(p[0] >> 6) && end - p >= header)
 				ethernet(p + header, end, in);
+			return;
+		case TYPE_FABRICPATH:
+			if (end - p >= 2)
+				ethernet(p + 2, end, in);
 			return;
 		case TYPE_SERVICES:
 			services(p, end, in);

@@ -76,6 +76,7 @@ TUNNELS: Final[dict[str, bytes]] = {
     "group's tag": _ENDS + b"\x89\x09\1\1\0\1\0\5" + TCP[12:],
     "MACsec": _ENDS + b"\x88\xe5\0\0\0\0\0\1" + TCP[12:] + bytes(16),
     "TRILL": _ethernet(0x22F3, b"\0\x10\0\1\0\2" + TCP),
+    "FabricPath": _ethernet(0x8903, b"\0\x60" + TCP + bytes(4)),
     "NSH with a frame": _ethernet(0x894F, b"\x0f\xc6\1\3\0\0\xaa\xff" + bytes(16) + TCP),
     "NSH": _ethernet(0x894F, b"\x0f\xc2\2\1\0\0\xaa\xff" + _IP),
     "WCCP": _ethernet(0x0800, _gre(0x883E, bytes(4) + _IP)),
