@@ -143,7 +143,6 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "is_quick": report.is_quick,
             "unit_tests": first_page.unit_tests(shown),
             "programs": first_page.programs(shown),
-            "variants": len({name for experiment in shown for name in experiment.implementations}),
             "picked": first_page.picked(views),
             "standings": first_page.standings(views),
             "standing": first_page.standing(views),
