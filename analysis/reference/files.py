@@ -36,14 +36,13 @@ def read(folder: Path) -> tuple[Mapping[str, Any], dict[str, dict[str, Any]]]:
     Raises BadInputError where there is none, where it has another format, or where an experiment is of another
     recording than its set.
     """
-    by_id = files(folder)
+    by_id, of_set = files(folder), sets(folder)
     kept = {name: dict(read_json(file).data) for name, file in by_id.items()}
-    sets = {file.parent: _read_set(file) for file in folder.rglob(SET)}
     for name, file in by_id.items():
-        of_set, own = sets.get(file.parent, {}), kept[name].get("commit")
-        if own != of_set.get("commit"):
-            raise BadInputError(f"{file}: found commit {own}; allowed: {of_set.get('commit')}, as in its {SET}")
-    return sets[folder], kept
+        own, commit = kept[name].get("commit"), of_set[name].get("commit")
+        if own != commit:
+            raise BadInputError(f"{file}: found commit {own}; allowed: {commit}, as in its {SET}")
+    return _read_set(folder / SET), kept
 
 
 def _read_set(file: Path) -> dict[str, Any]:

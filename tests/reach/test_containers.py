@@ -93,7 +93,7 @@ def test_the_programs_service_runs_a_program_behind_walls(tmp_path: Path) -> Non
     command = ["docker", "compose", "run", "--rm", "--entrypoint=testbed", "programs"]
     words = ["run", "workflows/studies/icccn/cbr.yaml", "--seed", "1", "--size", "quick", "--into", "results/try"]
     done = subprocess.run([*command, *words], cwd=_beside(tmp_path), capture_output=True, text=True, check=False)
-    if "udp-cbr" in done.stderr and done.returncode:
+    if "has not been built" in done.stderr:
         pytest.skip("the image has no udp-cbr: unpack a pack of it, and build again")
     assert done.returncode == 0, done.stdout + done.stderr
     runs = [json.loads(file.read_text()) for file in tmp_path.glob("results/try/*/*/*/seed-1/summary.json")]
@@ -143,7 +143,7 @@ def test_the_native_service_runs_or_names_what_this_kernel_lacks(tmp_path: Path)
     scenario = trial(tmp_path, SHORT)
     command = [*compose, "run", "--rm", f"--volume={scenario.parent}:/trial:ro", f"--volume={tmp_path}:/runs"]
     words = ["native", "/trial/short.yaml", "--seed", "1", "--into", "/runs"]
-    done = subprocess.run([*command, *words], cwd=PROJECT, capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, *words], cwd=_beside(tmp_path), capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(_refusal(done.stderr))
     (summary,) = tmp_path.glob("trial/*/*/seed-1/summary.json")
