@@ -12,6 +12,7 @@ from analysis.report.cards import how_known
 from analysis.report.causes import WORDS
 from analysis.report.formats import NARROW, head, sentence
 from analysis.report.overview import PaperFinding, StudyView
+from common.counts import plural
 
 START, END = "<!-- failing: written by python -m testbed.tables papers -->", "<!-- end of failing -->"
 _CAUSED: Final = (SHOWN[Verdict.FAILS], SHOWN[Verdict.NEARLY])
@@ -39,9 +40,19 @@ def _of_study(view: StudyView, of_set: str) -> Iterator[str]:
     yield f"## {view.label}\n"
     if of_set:
         yield f"{of_set}\n"
-    yield f"{len(failing)} of {len(view.findings)} findings.\n"
+    yield f"{_how_many(view.findings)}\n"
     yield from _table(failing, claims)
     yield ""
+
+
+def _how_many(findings: Iterable[PaperFinding]) -> str:
+    """Say how many findings do not hold, and how many of those that count apart on the pages of studies."""
+    states: dict[bool, list[str]] = {False: [], True: []}
+    for finding in findings:
+        states[bool(finding.apart)].append(finding.state)
+    failing, apart = (sum(state != Verdict.HOLDS for state in some) for some in states.values())
+    more = f", and {apart} of {len(states[True])} that count apart" if apart else ""
+    return f"{failing} of {plural(len(states[False]), 'finding')}{more}."
 
 
 def _table(findings: Iterable[PaperFinding], claims: dict[str, Any]) -> Iterator[str]:

@@ -43,6 +43,12 @@ def test_pages_have_what_the_reference_set_has(tmp_path: Path) -> None:
     assert [copy.read_text() for copy in copies] == [page.read_text() for page in PAGES]
 
 
+def test_both_pages_count_the_same_findings() -> None:
+    papers, failing = (ROOT / OPTIONS[option] for option in ("--page", "--failing"))
+    of_papers_page = re.findall(r"Of its (\d+) findings", papers.read_text())
+    assert re.findall(r"^\d+ of (\d+) findings", failing.read_text(), re.MULTILINE)[:4] == of_papers_page
+
+
 def test_what_says_nothing_of_a_network_counts_apart() -> None:
     views = of_papers(STUDIES, REFERENCE)
     for view in views:
