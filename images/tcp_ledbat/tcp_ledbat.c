@@ -435,14 +435,17 @@ static void ledbat_use_round_trips(const struct tcp_sock *tp, struct ledbat *ca)
 	}
 }
 
+/*
+ * The base delay is the shortest round trip less the way back. The ACK that is
+ * here does not tell: it may have waited for a timer, which its stamp shows and
+ * its round trip does not.
+ */
 static void ledbat_use_one_way(const struct tcp_sock *tp, struct ledbat *ca)
 {
-	const u32 growth = ledbat_round_trip_growth(ca);
-
 	ledbat_forget(ca);
 	ca->one_way = 1;
-	ledbat_take(tp, ca, ledbat_stamp_difference(tp) -
-			    growth / ledbat_stamp_unit_us(tp));
+	ledbat_take(tp, ca,
+		    ca->min_rtt_us / ledbat_stamp_unit_us(tp) - ca->ahead);
 	ca->recent = 0;
 }
 
@@ -1215,5 +1218,5 @@ MODULE_ALIAS("tcp_ledbatpp");
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.7.0");
+MODULE_VERSION("0.7.1");
 MODULE_DESCRIPTION("LEDBAT and LEDBAT++ congestion control");

@@ -237,7 +237,7 @@ static void acks_for(struct sock *sk, int ms, u32 one_way_us, s32 rtt_us,
 
 	for (i = 0; i < ms / 10; i++) {
 		tp->tcp_mstamp += 10 * USEC_PER_MSEC;
-		tp->rx_opt.rcv_tsecr += 10 * USEC_PER_MSEC;
+		tp->rx_opt.rcv_tsecr = tp->tcp_mstamp - rtt_us;
 		tp->rx_opt.rcv_tsval = clock_runs ?
 				       tp->rx_opt.rcv_tsecr + one_way_us :
 				       frozen;
@@ -1210,18 +1210,74 @@ static void change_of_source(struct kunit *test)
 	tp->tcp_mstamp += USEC_PER_SEC;
 	sample(sk, 1, 40000);
 	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 40000U);
-	/* one-way delays begin with what is known of the queue */
-	sample(sk, 1, 30000);
+	/* one-way delays begin with the shortest round trip */
+	ca_of(sk)->ahead = RTT_US - BASE_US;
 	ledbat_use_one_way(tp, ca_of(sk));
 	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 0U);
+	KUNIT_EXPECT_EQ(test, ledbat_base(ca_of(sk)), BASE_US);
 	sample(sk, 1, 30000);
 	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 30000U);
 	tp->tcp_usec_ts = 0;
+	ca_of(sk)->ahead = 777;
 	ledbat_use_one_way(tp, ca_of(sk));
-	tp->rx_opt.rcv_tsval += 5;
-	taken(sk, 1, RTT_US + 60000);
-	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 35000U);
+	KUNIT_EXPECT_EQ(test, ledbat_base(ca_of(sk)), RTT_US / 1000 - 777U);
 	release(sk);
+}
+
+/*
+ * What counts at the end of a queue of 30 ms, when one-way delays begin while
+ * ACKs have waited so long for a timer, which only their stamps show, and so
+ * long on their way back.
+ */
+static u32 queue_when_delays_begin(struct kunit *test, bool usec, u32 held_us,
+				   u32 back_us)
+{
+	struct sock *sk = new_socket(test, LEDBAT_RFC6817);
+	struct tcp_sock *tp = tcp_sk(sk);
+	const u32 unit_us = usec ? 1 : 1000;
+	u32 queuing_us;
+	int i;
+
+	ops_of(sk)->init(sk);
+	tp->tcp_usec_ts = usec;
+	for (i = 0; i < 600; i++) {
+		const u32 queue_us = i < 100 ? 0 : 30000;
+		const bool begins = i >= 350 && i < 450;
+		const u32 back = RTT_US / 2 + (begins ? back_us : 0);
+		const u32 rtt_us = RTT_US / 2 + queue_us + back;
+		const u64 sent_us = tp->tcp_mstamp - rtt_us -
+				    (begins ? held_us : 0);
+
+		tp->rx_opt.rcv_tsecr = div_u64(sent_us, unit_us);
+		tp->rx_opt.rcv_tsval = 777 + div_u64(tp->tcp_mstamp - back,
+						     unit_us);
+		taken(sk, 1, rtt_us);
+		tp->tcp_mstamp += 10 * USEC_PER_MSEC;
+	}
+	KUNIT_EXPECT_TRUE(test, ca_of(sk)->one_way);
+	queuing_us = queuing_us_of(sk);
+	release(sk);
+	return queuing_us;
+}
+
+static void delays_of_one_way_begin(struct kunit *test)
+{
+	static const u32 waits_us[][2] = {
+		{ 0, 0 }, { 40000, 0 }, { 200000, 0 }, { 0, 9000 },
+		{ 40000, 9000 },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(waits_us); i++) {
+		const u32 held_us = waits_us[i][0], back_us = waits_us[i][1];
+
+		KUNIT_EXPECT_EQ(test, 30000U,
+				queue_when_delays_begin(test, true, held_us,
+							back_us));
+		KUNIT_EXPECT_EQ(test, 30000U,
+				queue_when_delays_begin(test, false, held_us,
+							back_us));
+	}
 }
 
 /* No RTT is known when the source changes. */
@@ -1259,7 +1315,7 @@ static void stamps_that_cease(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 0U);
 	tcp_sk(sk)->rx_opt.saw_tstamp = 1;
 	/* the first one judges nothing */
-	taken(sk, 1, RTT_US);
+	acks_for(sk, 10, BASE_US, RTT_US, true);
 	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->trust, 0U);
 	acks_for(sk, 3000, BASE_US, RTT_US, true);
 	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->trust, 1U);
@@ -2815,6 +2871,7 @@ static struct kunit_case ledbat_cases[] = {
 	CASE("clocks-that-are-slow", clocks_that_are_slow),
 	CASE("first-seconds", first_seconds),
 	CASE("change-of-source", change_of_source),
+	CASE("delays-of-one-way-begin", delays_of_one_way_begin),
 	CASE("change-of-source-without-round-trips",
 	     change_of_source_without_round_trips),
 	CASE("stamps-that-cease", stamps_that_cease),
