@@ -5,6 +5,7 @@ same on either; tests/analysis/test_grammar.py computes that, and how far apart 
 colour-blind readers. The palette was searched by computer for the largest of those smallest distances.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from analysis.run_json import OTHER, Flow
 
 LEDBAT: Final = "LEDBAT"
 TCP: Final = "TCP"
+TOGETHER_S: Final = 1.0  # flows that start this close to each other start together
 # by protocol: its first flow in the order of their starts, its second (a late-comer), and so on
 COLOURS: Final[dict[str, tuple[str, ...]]] = {
     TCP: ("#f95801", "#b2471c"),
@@ -78,8 +80,7 @@ def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
     several, same = Counter(kinds.values()), Counter(called for called, _ in kinds.values())
     seen: Counter[str] = Counter()
     roles = {}
-    # those that start together keep their order
-    for flow in sorted(flows, key=lambda flow: flow.start_s):
+    for flow in _in_order(flows):
         called, backward = kinds[flow.name]
         label = f"{called}, reverse" if backward and same[called] > 1 else called
         if several[called, backward] > 1:
@@ -90,6 +91,18 @@ def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
         roles[flow.name] = Role(label, colour(spoken, seen[spoken]))
         seen[spoken] += 1
     return roles
+
+
+def _in_order(flows: Sequence[Flow]) -> list[Flow]:
+    """Sort flows by their starts; those that start together keep their order.
+
+    Their exact starts are drawn by the seed, and a flow must not have one colour in a cell and another beside it.
+    """
+    begins, starts = -math.inf, dict[str, float]()
+    for flow in sorted(flows, key=lambda flow: flow.start_s):
+        begins = begins if flow.start_s - begins < TOGETHER_S else flow.start_s
+        starts[flow.name] = begins
+    return sorted(flows, key=lambda flow: starts[flow.name])
 
 
 def by_flow(flows: Sequence[Flow]) -> dict[str, Role]:

@@ -174,6 +174,13 @@ def test_late_comers_have_the_colours_that_follow() -> None:
     assert ways == {"to": roles.Role("TCP", T[0]), "back": roles.Role("TCP, reverse", T[1])}
 
 
+def test_flows_that_start_together_keep_their_colours_whatever_their_seed_draws() -> None:
+    for first_s, second_s in ((0.2, 0.4), (0.4, 0.2)):
+        flows = [flow("f1", "tcp-ledbat-ld", first_s), flow("f2", "tcp-ledbat-ld", second_s)]
+        colours = roles.of_flows([*flows, flow("f3", "tcp-ledbat-ld", 15)])
+        assert [colours[name].colour for name in ("f1", "f2", "f3")] == list(L[:3])
+
+
 @pytest.mark.parametrize(
     ("implementation", "protocol"),
     [
