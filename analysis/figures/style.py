@@ -2,6 +2,7 @@
 
 import math
 import re
+import textwrap
 from typing import Any, Final
 
 # On a light ground, and what stands for it on a dark one; `svg.py` exchanges them where the reader wants dark.
@@ -40,6 +41,7 @@ INTERACTIVE: Final = (NARROW, 470, 600, 735, 980, WIDE)  # of a page in a window
 AXIS: Final = 46  # left of a plot: the numbers of its axis
 GAP: Final = 18  # between plots that stand side by side
 TEXT: Final = 12
+BETWEEN: Final = 8  # two numbers of an axis, at least
 MINUS: Final = "\N{MINUS SIGN}"  # as Vega writes the numbers of axes
 LETTER: Final = 6.3  # mean width of one at that size
 
@@ -72,7 +74,7 @@ _CONFIG: Final[Specification] = {
         "tickColor": FRAME,
     },
     "axisY": {"minExtent": AXIS - 8, "maxExtent": AXIS - 8, "tickCount": 4},
-    "axisX": {"labelFlush": True},
+    "axisX": {"labelFlush": True, "labelSeparation": BETWEEN},
     "title": {"fontSize": TEXT + 1, "fontWeight": "normal", "anchor": "start", "color": INK, "offset": 6},
     "text": {"fontSize": TEXT, "color": INK},
 }
@@ -122,3 +124,9 @@ def ends(values: list[float], unit: str, from_zero: float = 0.5) -> list[float]:
 def text_width(text: str) -> int:
     """Pixels that a text takes, nearly."""
     return math.ceil(LETTER * max(map(len, text.split("\n")), default=0))
+
+
+def wrapped(text: str, width: float, letter: float = LETTER) -> list[str]:
+    """Break a text into lines of so many pixels. A number stays with what it counts, a unit in brackets with a word."""
+    kept = re.sub(r" (?=\[)|(?<=\d) (?!(?:to|and|or|from|of)\b)", "\N{NO-BREAK SPACE}", text)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in textwrap.wrap(kept, max(1, int(width / letter)))]

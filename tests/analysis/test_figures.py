@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -295,6 +295,14 @@ def test_an_axis_has_the_numbers_of_its_points(tmp_path: Path) -> None:
     assert [f">{text}<" in svg for text in ("25", "50", "100")] == [True] * 3
 
 
+def test_a_long_name_of_an_axis_makes_no_picture_wider(tmp_path: Path) -> None:
+    points = [{"line": "of a long name", "x": x, "by_seed": {"1": 1.0}} for x in (1, 2)]
+    axis = "jitter of one of the two flows, plus and minus [ms]"
+    figure = {"over": "x", "axis": axis, "plots": [{"axis": "y", "points": points}]}
+    svg = plain_svg(Curves(Fields(tmp_path, figure), []).specify(style.NARROW, interactive=False))
+    assert float(re.findall(r'width="([\d.]+)"', svg)[0]) < style.NARROW + style.AXIS / 2
+
+
 def test_groups_share_their_axes(tmp_path: Path) -> None:
     points = [{"line": line, "x": x, "by_seed": {"1": 1.0}} for line, x in (("a: l", 1), ("b: l", 1), ("b: l", 2))]
     figure = {"over": "x", "axis": "x", "plots": [{"axis": "y", "points": points}]}
@@ -348,6 +356,16 @@ def test_a_table_may_have_intervals_as_the_paper_prints_them() -> None:
     drawn = TableFigure(Fields(file, figure), [Fields(file, claim | measured)])
     assert "R: a 790.5 ±30.2, measured 670 ±70, nearly." in drawn.alternative()
     assert "± half of the 95 % interval" in drawn.caption()
+
+
+def test_fields_of_a_table_do_not_meet() -> None:
+    claim = {"paper": "1.3e-2", "verdict": "holds", "measured": {"mean": 0.0118, "std": 0.0002, "seeds": 20}}
+    figure = {"columns": ["one", "two"], "rows": [{"label": "2 Mbit/s, slow start", "claims": ["e01", "e02"]}]}
+    claims = [Fields(Path("x.yaml"), {"id": f"x/{name}", **claim}) for name in ("e01", "e02")]
+    layers = TableFigure(Fields(Path("x.yaml"), figure), claims).specify(310, interactive=False)["layer"]
+    right = next(layer["data"]["values"] for layer in layers if layer["mark"].get("align") == "right")
+    row = sorted(text["x"] for text in right if text["y"] == right[-1]["y"])
+    assert all(end - begin > style.text_width("0.0118 ±0.0002 ✓") for begin, end in pairwise(row))
 
 
 @pytest.mark.parametrize(

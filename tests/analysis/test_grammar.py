@@ -266,6 +266,18 @@ def test_the_unit_of_an_axis() -> None:
     assert style.unit_of("throughput over capacity") == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("the queue from 20 to 30 s [ms]", ["the queue from 20 to", "30 s [ms]"]),
+        ("share of the whole flow [%]", ["share of the whole", "flow [%]"]),
+        ("window of at least 1 packet", ["window of at least", "1 packet"]),
+    ],
+)
+def test_broken_lines_part_no_number_from_its_unit(text: str, lines: list[str]) -> None:
+    assert style.wrapped(text, 24 * style.LETTER) == lines
+
+
 def test_names_stand_apart_and_inside() -> None:
     assert plot.spread_out([10, 12, 90], 15, 100) == [3.5, 18.5, 90]
     assert plot.spread_out([2, 3, 50], 15, 100) == [0, 15, 50]

@@ -170,7 +170,7 @@ class Curves:
             "x": {
                 "field": "x",
                 "type": "quantitative",
-                "title": self._figure.get("axis", str),
+                "title": style.wrapped(self._figure.get("axis", str), width),
                 "scale": scale,
                 "axis": {
                     "values": places,

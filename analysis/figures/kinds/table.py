@@ -12,7 +12,7 @@ from common.counts import plural
 
 HEAD: Final = 44  # pixels
 ROW: Final = 46
-NARROWEST: Final = 96  # a column (0.906 ±0.003 ≈) and some air; what does not fit beside goes below
+AIR: Final = 12  # pixels between two fields, at least
 NO_VALUE: Final = "\N{EN DASH}"
 
 
@@ -78,7 +78,9 @@ class TableFigure:
         """Give the Vega-Lite specification for a page of `width` pixels."""
         longest = max((len(line) for label, _ in self._rows for line in label.split("\n")), default=0)
         labels = max(60, min(width // 2, round(6.4 * longest) + 8))
-        most = max(1, (width - labels) // NARROWEST)
+        fields = [text for _, claims in self._rows for claim in claims if claim for text in self._field(claim, 0, 0)]
+        widest = max(style.text_width(text) for text in [*self._columns, *(field["text"] for field in fields)])
+        most = max(1, (width - labels) // (widest + AIR))  # what does not fit beside goes below
         blocks = math.ceil(len(self._columns) / most)
         beside = math.ceil(len(self._columns) / blocks)
         each = (width - labels) / beside

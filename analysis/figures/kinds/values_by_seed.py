@@ -1,6 +1,5 @@
 """A figure of numbers: what was measured in each case, a dot a seed, their range and their median."""
 
-import textwrap
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -121,7 +120,7 @@ class ValuesBySeed:
                 layers.append(_named(labels, beside=beside))
                 plots.append({"width": across, "height": height, "layer": layers})
                 if group:
-                    title = textwrap.wrap(group, int((across + written) / TITLE))
+                    title = style.wrapped(group, across + written, TITLE)
                     offset = 6 + HEADS * (len(self._columns) - 1)
                     plots[-1]["title"] = {"text": title, "frame": "group", "offset": offset}
             lines.append({"hconcat": plots, "spacing": written + room, "bounds": "flush"} if columns > 1 else plots[0])
@@ -132,7 +131,7 @@ class ValuesBySeed:
         seeds = [row for row in rows if row["seeds"]]
         dots = [{**row, "value": value} for row in rows for value in row["seeds"]]
         paper = [row for row in rows if row["paper"] is not None]
-        title = textwrap.wrap(self._axis, int(across / style.LETTER))
+        title = style.wrapped(self._axis, across)
         x: Specification = {"field": "value", "type": "quantitative", "title": title}
         x["axis"] = {"tickCount": max(2, min(5, across // TICK))}
         x["scale"] = {"zero": False, "nice": False, "padding": 10, "domain": self._ends}
@@ -244,7 +243,7 @@ def _placed_below(rows: Rows, room: int) -> tuple[Rows, Rows, int]:
     """Give each row its place (px from the top) below its label; the labels, `room` px wide; how tall all are."""
     placed, labels, top = [], [], 0
     for row in rows:
-        lines = textwrap.wrap(row["name"], int(room / style.LETTER))
+        lines = style.wrapped(row["name"], room)
         head = PADDING + LINE * len(lines) - 6
         placed.append({**row, "y": top + head + ROW // 2})
         labels.append({"y": top + PADDING, "text": "\n".join(lines)})
