@@ -35,7 +35,7 @@ def number(value: float | None, digits: int = DIGITS, *, powers: bool = False) -
     size = abs(value)
     if size >= 1e7 or float(f"{size:.{digits}g}") < (1 if powers else SMALL):
         mantissa, _, exponent = f"{size:.{digits - 1}e}".partition("e")
-        text = mantissa + _times_ten(int(exponent))
+        text = mantissa + times_ten(int(exponent))
     elif value == int(value):
         text = f"{size:,.0f}"
     else:
@@ -92,7 +92,7 @@ def printed_digits(claim: Mapping[str, Any]) -> str:
         printed += f" ± {interval}"
     if printed == "-":
         return DASH
-    powers = re.sub(r"e(-?\d+)", lambda match: _times_ten(int(match[1])), printed)
+    powers = re.sub(r"e(-?\d+)", lambda match: times_ten(int(match[1])), printed)
     return powers.replace("-", MINUS)
 
 
@@ -131,7 +131,7 @@ def _with_half(mean: float, half: float, *, powers: bool = False) -> str:
     power = _power(max(size, half))
     if not (0 if powers else -3) <= power < 7:
         text = _with_half(mean / 10.0**power, half / 10.0**power)
-        return (f"({text})" if "±" in text else text) + _times_ten(power)
+        return (f"({text})" if "±" in text else text) + times_ten(power)
     decimals = -_power(half) + (half / 10.0 ** _power(half) < 2)  # two digits from 1.0 to 1.9
     most = DIGITS - 1 - power + (_mean(mean) != number(mean))
     if decimals > most and half < 0.5 * 10.0**-most:
@@ -146,7 +146,8 @@ def power_of_ten(power: int) -> str:
     return f"{10.0**power:g}" if abs(power) <= 2 else f"10{str(power).translate(_SUPERSCRIPT)}"
 
 
-def _times_ten(power: int) -> str:
+def times_ten(power: int) -> str:
+    """Give what makes a number one of a power of ten."""
     return f" \N{MULTIPLICATION SIGN} 10{str(power).translate(_SUPERSCRIPT)}"
 
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.report.formats import measured_value, number, paper_value, power_of_ten
+from analysis.figures.style import MINUS, text_width
+from analysis.report.formats import measured_value, number, paper_value, power_of_ten, times_ten
 from analysis.report.named_numbers import bare_name, quantity
 from analysis.units import unit_of
 from common.counts import plural
@@ -19,6 +20,7 @@ AXIS: Final = 34  # y of the line
 DIGITS: Final = 48  # y of the numbers below it
 DOTS: Final = 18  # y of the seeds' row
 DECADES: Final = 30  # values that differ by more than this factor stand on a logarithmic axis
+MANY: Final = 4  # decimals of an axis
 AIR: Final = 0.08
 SMALLEST_SPAN: Final = 0.01  # on each side, as a part of the largest number: fewer digits mean nothing
 
@@ -46,8 +48,7 @@ class _Scale:
             first, last = math.ceil(self.low / (step * factor)), math.floor(self.high / (step * factor))
             if last - first < 4:
                 values = [index * step * factor for index in range(first, last + 1)]
-                digits = max(0, -math.floor(math.log10(step * factor) + 1e-9))
-                return [(value, f"{value:,.{digits}f}" if digits < 4 else number(value, 2)) for value in values]
+                return list(zip(values, _labels(values, step * factor), strict=True))
         return []
 
 
@@ -80,8 +81,9 @@ def strip(claim: Mapping[str, Any]) -> Markup:
         f'<path class="axis" d="M{SIDE} {AXIS}H{WIDTH - SIDE}"/>',
     ]
     for tick, label in scale.ticks():
-        x = scale(tick)
-        parts.append(f'<path class="axis" d="M{x} {AXIS}v4"/><text x="{x}" y="{DIGITS}">{label}</text>')
+        x, half = scale(tick), text_width(label) / 2
+        inside = round(min(max(x, half), WIDTH - half), 1)
+        parts.append(f'<path class="axis" d="M{x} {AXIS}v4"/><text x="{inside}" y="{DIGITS}">{label}</text>')
     parts.append(f'<text x="{WIDTH / 2:.0f}" y="{HEIGHT - 3}">{_escape(_title(claim))}</text>')
     ends = sorted({scale(bound) for bound in paper})
     if len(ends) == 2:
@@ -154,6 +156,19 @@ def _scale(values: list[float]) -> _Scale:
         return _Scale(low / 1.5, high * 1.5, True)
     air = max(AIR * (high - low), abs(high) * SMALLEST_SPAN) or 1.0
     return _Scale(low - air, high + air, False)
+
+
+def _labels(values: list[float], step: float) -> list[str]:
+    """Write the numbers of an axis in one notation: decimals, or where these would be many parts of a power of ten."""
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    largest = max(map(abs, values), default=0.0)
+    power = math.floor(math.log10(largest) + 1e-9) if largest else 0
+    if decimals < MANY or power >= -2:
+        texts = [f"{value:,.{decimals}f}" if value else "0" for value in values]
+    else:
+        parts = [f"{value / 10.0**power:.{decimals + power}f}" for value in values]
+        texts = [part + times_ten(power) if value else "0" for part, value in zip(parts, values, strict=True)]
+    return [text.replace("-", MINUS) for text in texts]
 
 
 def _zone(name: str, ends: list[float], scale: _Scale) -> str:

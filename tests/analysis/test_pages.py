@@ -18,6 +18,7 @@ from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.errors import BadInputError
 from analysis.experiment_files import NOT_RUN, NOT_TESTED
+from analysis.figures.style import MINUS, text_width
 from analysis.judge.rules import WITHIN_THE_LARGER
 from analysis.judge.verdict import Verdict
 from analysis.report import causes, changes, formats, overview
@@ -27,7 +28,7 @@ from analysis.report.evidence import Source
 from analysis.report.first_page import SHOWN, machine, of_result, programs, unit_tests, yielding
 from analysis.report.overview import _headline, studies
 from analysis.report.results import ExperimentResult, collect, state_of, titled
-from analysis.report.strip import held_strip
+from analysis.report.strip import WIDTH, held_strip, strip
 from tests.analysis import kept_results
 from tests.analysis.browser import PHONE, chromium, invalid, opened, serious
 from tests.analysis.synthetic import vouch
@@ -992,6 +993,28 @@ def test_a_statement_says_in_which_seeds_it_fails(held: dict[str, bool], label: 
     drawn = held_strip({"held": held})
     assert f'aria-label="{label}"' in drawn and f">{below}<" in drawn
     assert (drawn.count("✓"), drawn.count("✗")) == (sum(held.values()), len(held) - sum(held.values()))
+
+
+@pytest.mark.parametrize(
+    ("by_seed", "holds", "labels"),
+    [
+        ([1e-5, 5.65e-5], [2e-5, 4e-5], ["2 x 10⁻⁵", "4 x 10⁻⁵", "6 x 10⁻⁵"]),
+        ([4e-4, 5e-4], [7e-4, 1.8e-3], ["0.5 x 10⁻³", "1.0 x 10⁻³", "1.5 x 10⁻³"]),
+        ([-12.0, 21.0], [0.0, 21.0], ["-10", "0", "10", "20"]),
+    ],
+)
+def test_the_numbers_of_an_axis_have_one_notation_and_are_not_cut_off(
+    by_seed: list[float], holds: list[float], labels: list[str]
+) -> None:
+    measured = {"mean": by_seed[0], "ci95": None, "by_seed": dict(enumerate(by_seed))}
+    zones = {"holds": holds, "nearly": holds, "is_ratio": False}
+    claim = {"measured": measured, "zones": zones, "paper": str(holds[0]), "unit": "1", "metric": "loss_rate"}
+    drawn = re.findall(r'<text x="([\d.]+)" y="48">([^<]*)<', strip(claim))
+    signs = str.maketrans({"\N{MULTIPLICATION SIGN}": "x", MINUS: "-"})
+    assert [label.translate(signs) for _, label in drawn] == labels
+    assert "-" not in "".join(label for _, label in drawn)
+    for x, label in drawn:
+        assert text_width(label) / 2 <= float(x) <= WIDTH - text_width(label) / 2
 
 
 def test_a_flow_between_two_implementations_names_both(report: Path) -> None:
