@@ -50,10 +50,17 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:
-    """Say how often each verdict came, as in "3 holds, 1 open"."""
+    """Say how often each verdict came, as in "3 hold, 1 open"."""
     return told(Counter(verdicts))
 
 
 def told(counts: Mapping[Verdict, int]) -> str:
     """Say how often each verdict came."""
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts.get(verdict))
+    return ", ".join(so_many(counts[verdict], verdict) for verdict in Verdict if counts.get(verdict))
+
+
+def so_many(number: int, verdict: str) -> str:
+    """Say how many have a verdict: 1 holds, 2 hold, 2 do not hold."""
+    words = {"holds": "hold", "does": "do", "agrees": "agree", "differs": "differ"}
+    said = verdict if number == 1 else " ".join(words.get(word, word) for word in verdict.split())
+    return f"{number:,} {said}"

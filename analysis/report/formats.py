@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from analysis import units
 from analysis.figures.style import MINUS
+from analysis.judge.verdict import so_many
 from common.counts import plural
 
 DASH: Final = "\N{EN DASH}"
@@ -183,11 +184,11 @@ def result_text(claim: Mapping[str, Any]) -> str:
 
 
 def reading_verdicts(claims: Iterable[Mapping[str, Any]], title: str) -> str:
-    """Count the verdicts that another reading of the text gives, such as `3 holds, 1 open`."""
+    """Count the verdicts that another reading of the text gives, such as `3 hold, 1 open`."""
     verdicts = (
         other["verdict"] for claim in claims for other in claim.get("by_reading", []) if other["title"] == title
     )
-    return ", ".join(f"{number} {verdict}" for verdict, number in sorted(Counter(verdicts).items()))
+    return ", ".join(so_many(number, verdict) for verdict, number in sorted(Counter(verdicts).items()))
 
 
 def with_code(text: str) -> Markup:
@@ -247,12 +248,6 @@ def slug(text: str) -> str:
     return text.replace(" ", "-")
 
 
-def counted(state: str, amount: int) -> str:
-    """Give a state with the number of what has it: 1 differs in one seed, 2 differ in one seed."""
-    words = state if amount == 1 else state.replace("agrees", "agree").replace("differs", "differ")
-    return f"{amount:,} {words}"
-
-
 def plain(value: Any) -> str:
     """Write nested data of the provenance or of parameters in one line."""
     if isinstance(value, dict):
@@ -286,7 +281,7 @@ FILTERS: Final[dict[str, Callable[..., str]]] = {
         reasons,
         slug,
         plural,
-        counted,
+        so_many,
         plain,
     )
 }

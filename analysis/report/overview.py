@@ -13,12 +13,12 @@ from analysis.judge import intervals
 from analysis.judge.findings import JUDGED, distance, unprinted
 from analysis.judge.rules import HOLDS, judge_predicate
 from analysis.judge.tolerances import tolerances
-from analysis.judge.verdict import Verdict
+from analysis.judge.verdict import Verdict, so_many
 from analysis.provenance import distinct
 from analysis.report.beside import Beside
 from analysis.report.cards import ORDER, name_of, not_judged, page_of
 from analysis.report.evidence import command_of_all
-from analysis.report.formats import counted, paper_value, result_text
+from analysis.report.formats import paper_value, result_text
 from analysis.report.named_numbers import bare_name, named, quantity
 from analysis.report.prose import values_of
 from analysis.report.results import (
@@ -271,7 +271,7 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
         near_too = f", nearly with {nearly}" if nearly else ""
         headline = f"Of {all_of_them}, one seed agrees with {agree or 'none'}{near_too}, and decides none."
         rest = {state: amount for state, amount in counts.items() if state not in map(LOOKS.get, HOLDS)}
-        tail = ", ".join(counted(state, rest[state]) for state in STATES if rest.get(state))
+        tail = ", ".join(so_many(rest[state], state) for state in STATES if rest.get(state))
         tail = f"{tail[:1].upper()}{tail[1:]}." if tail else ""
     else:
         headline, tail = f"Of {all_of_them}, {Standing.of(counts)}.", ""

@@ -113,4 +113,4 @@ def test_what_verdicts_make_of_a_command() -> None:
     assert [exit_status(v) for v in ([], [holds, untestable], [opened, holds], [opened, fails])] == [0, 0, 2, 1]
     assert exit_status([holds, untestable], untestable_is_unknown=True) == 2
     assert [worst(v) for v in ([], [holds, untestable], [opened, untestable])] == [untestable, untestable, opened]
-    assert counted([fails, holds, holds]) == "2 holds, 1 does not hold"
+    assert counted([fails, holds, holds]) == "2 hold, 1 does not hold"
