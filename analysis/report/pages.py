@@ -157,12 +157,11 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "ranking_caption": _caption(ranking) if ranking else "",
             "papers": first_page.papers(views),
             "asks_more": any("year" not in view.paper for view in views),
-            "chosen_after": [
-                (claim["id"], f"{experiment.study_name}, {experiment.artefact}")
+            "chosen_after": {
+                f"{experiment.study_name}, {experiment.artefact}": late
                 for experiment in shown
-                for claim in experiment.counted
-                if "chosen_after" in claim
-            ],
+                if (late := [claim["id"] for claim in experiment.counted if "chosen_after" in claim])
+            },
         },
     )
 
