@@ -63,6 +63,52 @@ _BARE_NAMES: Final = {
     "queue_owned_per_flow / queue_total": "part of the queue of a flow",
     "receive_window_linux / windows": "receive window of Linux over that of Windows",
 }
+# what papers print with a unit, where the metric says nothing to a reader
+_NAMES: Final = {
+    "base_history_minutes_max": "longest base history",
+    "base_history_minutes_min": "shortest base history",
+    "bdp_bytes": "bandwidth-delay product",
+    "bdp_pkts": "bandwidth-delay product",
+    "completion_first_flow": "end of the first flow",
+    "completion_last_flow": "end of the last flow",
+    "completion_second_flow": "end of the second flow",
+    "cwnd_change_per_rtt": "change of the window in a round trip",
+    "duration_second_flow": "duration of the second flow",
+    "eta(Fig.2a) - eta(Fig.2b)": "link used in Fig. 2(a), less that in Fig. 2(b)",
+    "eta(TCP+LEDBAT)/eta(2 TCP) - 1": "how much better than two TCP flows",
+    "eta(TCP+LEDBAT)/eta(TCP alone) - 1": "how much better than TCP alone",
+    "extra_delay_to_overflow": "from the target to a full buffer",
+    "extra_subtraction": "taken off beside the factor",
+    "max_increase": "fastest increase of the window",
+    "min_decrease": "slowest decrease of the window",
+    "min_window": "smallest window",
+    "n_max": "entries of the base history",
+    "n_min": "fewest entries of the base history",
+    "next_queue_step": "next step of the queue",
+    "persistence_range_max": "how long it is unfair at most",
+    "persistence_range_min": "how long it is unfair at least",
+    "queue_bytes": "queue",
+    "queue_needed_by_second": "queue that the late-comer needs",
+    "queue_steady": "steady queue",
+    "queue_step_size": "step of the queue",
+    "second_flow_base_delay_error": "error of the second flow's base delay",
+    "start_second_flow": "start of the second flow",
+    "t_update": "time of an entry of the base history",
+    "target_pkts": "target",
+    "tcp_cwnd_after_first_loss": "TCP's window after its first loss",
+    "tcp_retransmissions": "packets that TCP sends again",
+    "time_first_at_min_window": "first flow at its smallest window",
+    "time_first_loss": "first loss",
+    "time_first_tcp_loss": "TCP's first loss",
+    "time_ledbat_growth_stops": "end of LEDBAT's growth",
+    "time_ledbat_reaches_min_window": "LEDBAT at its smallest window",
+    "time_ledbat_shrink_ends": "LEDBAT back at its smallest window",
+    "time_of_min_window": "window at its smallest",
+    "time_queue_reaches_target": "queue at its target",
+    "two_targets_pkts": "two targets",
+    "wasted_uplink": "uplink left unused",
+    "window_change_per_rtt": "change of the window in a round trip",
+}
 _STATISTICS: Final = {
     "mean": "mean ",
     "max": "highest ",
@@ -99,6 +145,11 @@ def bare_name(claim: Mapping[str, Any]) -> str:
     if unit_of(claim.get("unit")) or claim.get("held"):  # `named` has it
         return ""
     return claim.get("number") or _BARE_NAMES.get(claim["metric"], "")
+
+
+def axis_name(claim: Mapping[str, Any]) -> str:
+    """Give the name of what an axis of a claim's numbers shows."""
+    return bare_name(claim) or claim.get("number") or _NAMES.get(claim["metric"]) or quantity(claim).name
 
 
 def _described(node: ast.AST) -> tuple[str, str]:

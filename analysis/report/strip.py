@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from analysis.figures.style import MINUS, text_width
 from analysis.report.formats import measured_value, number, paper_value, power_of_ten, times_ten
-from analysis.report.named_numbers import bare_name, quantity
+from analysis.report.named_numbers import axis_name
 from analysis.units import unit_of
 from common.counts import plural
 
@@ -100,7 +100,7 @@ def strip(claim: Mapping[str, Any]) -> Markup:
 
 def _title(claim: Mapping[str, Any]) -> str:
     """Say what the axis shows, with its unit in brackets."""
-    name, unit = bare_name(claim) or quantity(claim).name, unit_of(claim.get("unit"))
+    name, unit = axis_name(claim), unit_of(claim.get("unit"))
     spread = "standard deviation of " * (claim.get("statistic") == "std")
     return f"{spread}{name}" + (f" [{unit}]" if unit else "")
 

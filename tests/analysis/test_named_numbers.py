@@ -1,6 +1,7 @@
 """What a card says beside a statement."""
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from analysis.claims.registry import Claim, claims_files, load
 from analysis.report import overview
 from analysis.report.formats import DASH, paper_value, with_unit
-from analysis.report.named_numbers import bare_name, bound, named, quantity
+from analysis.report.named_numbers import axis_name, bare_name, bound, named, quantity
 from analysis.units import unit_of
 
 STUDY = Path(__file__).parents[2] / "workflows/studies/today"
@@ -22,6 +23,15 @@ def test_a_bound_has_the_unit_of_its_own_number() -> None:
     assert bound(claim).replace("\N{NO-BREAK SPACE}", " ") == "below 7 Mbit/s"
     assert bound({"metric": "m", "measure": "jain(1)", "holds": "jain(1) > 0.95"}) == "above 0.95"
     assert bound({"metric": "m", "measure": "call_mos('a')", "holds": "call_mos('a') < 4.03"}) == "below 4.03"
+
+
+def test_the_axis_of_a_printed_number_has_a_name_that_readers_know() -> None:
+    experiments = [load(file) for study in STUDY.parent.iterdir() for file in claims_files(study)]
+    printed = [claim for each in experiments for claim in each.claims if claim.data.get("paper")]
+    words = {(claim.id, word) for claim in printed for word in re.findall(r"\w+", axis_name(claim.data))}
+    assert len(words) > 500
+    short = {"pkts", "bdp", "cwnd", "rtt", "eta", "min", "max", "t", "n"}
+    assert {(claim, word) for claim, word in words if word in short} == set()
 
 
 def test_a_percentile_says_which() -> None:
