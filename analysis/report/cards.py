@@ -20,6 +20,7 @@ from analysis.report.formats import (
     SMALL,
     first_sentence,
     in_powers,
+    is_next_to_zero,
     measured_value,
     number,
     paper_value,
@@ -226,6 +227,10 @@ def _percent(ends: Sequence[float]) -> list[float | None]:
 def _place(zone: Sequence[float | None], unit: str | None, powers: bool) -> str:
     """Say where a zone is, of which an end may be open."""
     low, high = zone
+    if low is not None and is_next_to_zero(low):
+        return "above 0" if high is None else f"above 0 and at most {with_unit(high, unit, powers=powers)}"
+    if high is not None and is_next_to_zero(high):
+        return "below 0" if low is None else f"below 0 and at least {with_unit(low, unit, powers=powers)}"
     if low is None:
         return f"at {with_unit(high, unit, powers=powers)} or less"
     if high is None:

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -29,7 +30,7 @@ def number(value: float | None, digits: int = DIGITS, *, powers: bool = False) -
     """
     if value is None:
         return DASH
-    if value == 0:
+    if value == 0 or is_next_to_zero(value):
         return "0"
     if not math.isfinite(value):
         return "never"
@@ -44,6 +45,11 @@ def number(value: float | None, digits: int = DIGITS, *, powers: bool = False) -
         decimals = max(0, digits - 1 - _power(rounded))
         text = f"{rounded:,.{decimals}f}"
     return (MINUS if value < 0 else "") + text
+
+
+def is_next_to_zero(value: float) -> bool:
+    """Say whether a number is only there to be none: a zone of what is above 0 begins with the next float."""
+    return 0 < abs(value) < sys.float_info.min
 
 
 def with_unit(value: float | None, unit: str | None, digits: int = DIGITS, *, powers: bool = False) -> str:

@@ -714,6 +714,13 @@ def test_a_claim_whose_readings_disagree_says_what_each_gives(name: str, said: s
     assert f"{said[0].upper()}{said[1:]}." in _plain(_cards(quick / f"{page}.html")[card])
 
 
+def test_what_is_above_nothing_has_no_number_below_it() -> None:
+    zones = {"is_ratio": False, "holds": [5e-324, None], "nearly": [5e-324, 2.25]}
+    text = rule({"verdict": "open", "unit": "percent", "measured_interval": [-2.4, 6.0], "zones": zones, "why": ""})
+    assert "It holds if all of that is above 0, nearly if above 0 and at most 2.25" in text
+    assert formats.number(5e-324) == "0"
+
+
 def test_a_number_has_the_notation_that_the_paper_has() -> None:
     claim = _in_the_reference_set("icccn-table1-tcp-vs-ledbat/e04")
     assert _plain(overview.measured_of(claim)).endswith("paper 6.2 x 10⁻³, measured 1.19 x 10⁻²")
