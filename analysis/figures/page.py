@@ -41,7 +41,7 @@ a {{ color: #0b5cad }}
 [data-theme=dark] a {{ color: #7db8f5 }}
 [data-theme=dark] #figure svg {{ background-color: {dark_ground} !important }}
 {dark} }}
-@media print {{ .screen, summary {{ display: none }} }}</style>
+@media print {{ .screen, summary {{ display: none }} #figure svg {{ max-width: 100%; height: auto }} }}</style>
 <script src="../{viewer}"></script>
 </head>
 <body>

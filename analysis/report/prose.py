@@ -23,6 +23,8 @@ _BY_HAND: Final = Markup('<u class="by-hand">{}</u>')
 _KEY: Final = Markup(' <span class="soft small">({}: by hand; no number here shows it.)</span>').format(
     _BY_HAND.format("dotted")
 )
+# a line that ends between a number and its unit is read twice
+_BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=%|(?:ms|s|min|packets?|bytes|B|[kM]B|[kM]?bit/s)(?!\w))")
 # as small whole numbers count things ("two of the 3 seeds")
 _COUNTS: Final = 10
 
@@ -62,7 +64,11 @@ def quoted_by(text: str, experiment: ExperimentResult, others: Iterable[Experime
 
 
 def marked(text: str, values: set[float]) -> Markup:
-    """Mark the numbers of a text that nothing measured here shows, and say so; what is between backticks is code."""
+    """Mark the numbers of a text that nothing measured here shows, and say so; what is between backticks is code.
+
+    No line ends between a number and its unit.
+    """
+    text = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
     parts, done = [], 0
     for match in numbers(text):
         if not is_behind(match[0], values):

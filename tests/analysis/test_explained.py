@@ -130,6 +130,14 @@ def test_the_scrubber_shows_whose_packets_wait(report: Path, browser: Any) -> No
     assert page.said == []
 
 
+def test_printed_curves_are_whole(report: Path, browser: Any) -> None:
+    page = opened(browser, report / "explained.html")
+    page.emulate_media(media="print")
+    page.evaluate("document.body.style.width = '680px'")  # A4 between margins; a printer asks for no other drawing
+    for curves in ("#curves svg", "#queue svg"):
+        assert page.locator(curves).bounding_box()["width"] <= 680
+
+
 def test_who_wants_less_motion_sees_a_still_picture_each_second(report: Path, browser: Any) -> None:
     page = opened(browser, report / "explained.html", reduced_motion="reduce")
     page.clock.install()

@@ -106,6 +106,15 @@ def test_a_figure_fits_keeps_its_names_and_tells_numbers_in_words(
     assert labels["board"] == labels["ground"]
 
 
+def test_a_printed_figure_is_whole(page: Path, browser: Any) -> None:
+    view = opened(browser, page)
+    view.get_by_label("Save the figure").wait_for()
+    view.emulate_media(media="print")
+    view.evaluate("onresize = null")  # a printer asks for no other layout
+    view.set_viewport_size({"width": 680, "height": 900})  # A4 between margins
+    assert view.evaluate("document.documentElement.scrollWidth") <= 680
+
+
 def test_nothing_keeps_readers_out(page: Path, browser: Any) -> None:
     view = opened(browser, page)
     view.get_by_label("Save the figure").wait_for()

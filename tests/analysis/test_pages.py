@@ -660,6 +660,8 @@ def test_a_dark_phone_scrolls_in_one_direction_and_keeps_no_readers_out(report: 
     page = opened(browser, report / name, viewport=PHONE, color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert serious(page) == []
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert page.said == []
 
 

@@ -146,6 +146,7 @@ def test_what_no_result_shows_is_marked() -> None:
     assert '">0.66</u>' in text
     assert text.count("<u ") == 2 and "title=" not in text  # nobody points at paper, or on a phone
     assert "dotted</u>: by hand; no number here shows it" in text and "hand" not in prose.marked("0.65", {0.65})
+    assert "12\N{NO-BREAK SPACE}% and" in text  # no line ends there
     assert "&lt;b&gt;" in text and "<code>13</code>" in text
 
 
