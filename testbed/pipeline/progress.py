@@ -25,7 +25,8 @@ _BUILD_S: Final = 20
 # How much of what is expected has to be measured before that counts as much
 _TRUST_WEIGHT: Final = 0.2
 _TRUST_S: Final = 30
-_TRUST_BUILDS: Final = 2
+_TRUST_SHARE: Final = 0.05
+"""Of all that is expected: hours are not judged by minutes in which what boots is built, and no run ends."""
 
 
 class RunsProgress(threading.Thread):
@@ -120,7 +121,9 @@ class RunsProgress(threading.Thread):
         pace_s = 1 / (self._cores * _CPU_S_A_CORE_AND_S)
         took_s = now_s - self._started_s
         builds_s = (len(self._builds) - built) * _BUILD_S / self._cores
-        return builds_s + left_s(left_cpu_s, sum(self._cpu_s.values()), took_s, pace_s, _TRUST_S)
+        done_cpu_s = sum(self._cpu_s.values())
+        trust_s = max(_TRUST_S, _TRUST_SHARE * (left_cpu_s + done_cpu_s))
+        return builds_s + left_s(left_cpu_s, done_cpu_s, took_s, pace_s, trust_s)
 
     def _left_cpu_s(self) -> float:
         """Return the CPU time that the waiting runs are expected to take together."""

@@ -46,6 +46,14 @@ def test_the_progress_tells_from_its_first_line_what_is_left(tmp_path: Path) -> 
     assert progress.look(1080) == ["runs 4/4, 100 %, then the report"]
 
 
+def test_minutes_without_a_run_do_not_make_hours_of_an_hour(tmp_path: Path) -> None:
+    """Before the first run of `make reproduce` from an empty cache, the debug kernel takes both cores for minutes."""
+    runs = {f"{tmp_path}/x/a/seed-{n}": (1000.0, "job.done") for n in range(2000)}
+    progress = RunsProgress(runs, [], 2, 1000)
+    first, later = (seconds(progress.look(at_s)[0]) for at_s in (1000, 1150))
+    assert later < 2 * first
+
+
 def test_a_look_asks_for_a_few_runs_of_each_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 600 runs in six jobs, thirty files; on a shared file system each is a request to its server."""
     runs = {f"{tmp_path}/x/a/seed-{n}": (1.0, f"{tmp_path}/job-{n // 100}.done") for n in range(600)}
