@@ -140,9 +140,10 @@ def _measured(
     own = list(ask.runs.by_cell_and_seed(experiment.runs_of).values())
     failed = ask.runs.failed(experiment.runs_of)
     if not own:
-        if wrong := list(wrong_scenario(experiment, [other.id for other in others.values() if other.scenario])):
-            raise BadInputError(str(ScenarioError(wrong)))
         reasons = "".join(f"; cell {run.cell}, seed {run.seed} failed: {run.why}" for run in failed)
+        wrong = list(wrong_scenario(experiment, [other.id for other in others.values() if other.scenario]))
+        if wrong and not reasons:
+            raise BadInputError(str(ScenarioError(wrong)))
         reasons = reasons or ask.runs.elsewhere(experiment.runs_of)
         raise BadInputError(f"{runs}: there is no finished run of {experiment.runs_of}{reasons}")
     folder = out / experiment.id
