@@ -53,9 +53,10 @@ def _of_documents(text: str) -> Iterator[str]:
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         [(title, module)] = [each for each in _OWN.items() if part.startswith(each[0])]
         asked, _, met = part.partition("| implementation |")
-        verdicts = {name.strip("`"): signs for name, *signs in _rows(f"| implementation |{met}")}
-        for number, (_, _, section, says) in enumerate(_rows(asked)):
-            failed = [name for name in verdicts if verdicts[name][number] == _FAILS and module in (name, None)]
+        rows = [(names.split(", "), fails.split(", ")) for names, fails, *_ in _rows(f"| implementation |{met}")]
+        for number, (_, _, section, says) in enumerate(_rows(asked), 1):
+            failed = [name.strip("`") for names, fails in rows if str(number) in fails for name in names]
+            failed = [name for name in failed if module in (name, None)]
             if failed:
                 yield row(f"{title}, {section}: {says}", ", ".join(f"`{name}`" for name in failed))
 
@@ -63,12 +64,13 @@ def _of_documents(text: str) -> Iterator[str]:
 def _of_pairs(text: str) -> Iterator[str]:
     letters = re.findall(r"\b([a-z])\s`([^`]+)`", text.partition("| sender |")[0])
     pairs, _, scripts = text.partition("| script |")
-    cells = [cell for _, *each in _rows(f"| sender |{pairs.partition('| sender |')[2]}") for cell in each]
+    senders = [cells for _, *cells in _rows(f"| sender |{pairs.partition('| sender |')[2]}")]
+    cells = [cell for each in senders for cell in each]
     yield "| case or script of interoperation | fails in |"
     yield "|---|---|"
     for letter, case in letters:
         count = sum(cell == _FAILS or letter in cell.split() for cell in cells)
         yield row(f"`{case}`", f"{count} of {len(cells)} pairs")
-    for name, *signs in _rows(f"| script |{scripts}"):
-        if _FAILS in signs:
-            yield row(name, f"{signs.count(_FAILS)} of {len(signs)} libraries")
+    for name, fails, *_ in _rows(f"| script |{scripts}"):
+        if fails:
+            yield row(name, f"{len(fails.split(', '))} of {len(senders)} libraries")

@@ -6,6 +6,7 @@ from string import ascii_lowercase
 
 from analysis.judge.verdict import SIGNS, Verdict
 from testbed.interop.judge import FILE, FORMAT, Result
+from testbed.shared import listed
 from testbed.shared.formats import read_of_format
 
 
@@ -31,19 +32,20 @@ def _tables(document: Result) -> list[str]:
     if letters:
         text = ", ".join(f"{letter} `{case}`" for case, letter in letters.items())
         rows = {f"{number} `{name}`": name for number, name in enumerate(names, 1)}
-        tables.append(f"Failed: {text}.\n\n{_table('sender', rows, names, cases)}")
+        tables.append(f"Failed: {text}.\n\n{_table(rows, names, cases)}")
     if document["scripts"]:
         met = {
-            (result["script"], result["implementation"]): SIGNS[Verdict(result["verdict"])]
-            for result in document["scripted"]
+            (result["script"], result["implementation"]): Verdict(result["verdict"]) for result in document["scripted"]
         }
-        rows = {f"`{script}`": script for script in document["scripts"]}
-        tables.append(_table("script", rows, names, lambda script, name: met[script, name]))
+        lines = [f"| script | {listed.HEAD} |", listed.RULE]
+        for script in document["scripts"]:
+            lines.append(f"| `{script}` | {listed.cells([met[script, name] for name in names])} |")
+        tables.append("\n".join(lines) + "\n")
     return tables
 
 
-def _table(corner: str, rows: dict[str, str], columns: Sequence[str], cell: Callable[[str, str], str]) -> str:
+def _table(rows: dict[str, str], columns: Sequence[str], cell: Callable[[str, str], str]) -> str:
     numbers = "".join(f" {number} |" for number in range(1, len(columns) + 1))
-    lines = [f"| {corner} |{numbers}", "|---" * (1 + len(columns)) + "|"]
+    lines = [f"| sender |{numbers}", "|---" * (1 + len(columns)) + "|"]
     lines += [f"| {head} |" + "".join(f" {cell(row, column)} |" for column in columns) for head, row in rows.items()]
     return "\n".join(lines) + "\n"
