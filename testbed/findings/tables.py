@@ -13,7 +13,7 @@ FILE: Final = "finding.yaml"
 SCENARIO: Final = "scenario.yaml"
 CHANGE: Final = "change.patch"
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
-_COLUMNS: Final = ("finding", "shown by", "version", "recorded in", "cause", "reported", "without the testbed")
+_COLUMNS: Final = ("finding", "shown by", "version", "cause", "reported", "without the testbed")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,6 @@ class ClientBug:
     clients: list[str]
     interop: str | None
     cause: str
-    recorded: list[str]
     reported: str
     without_testbed: str
 
@@ -74,7 +73,7 @@ def _row(bug: ClientBug) -> str:
     where = f"findings/{bug.folder.name}"
     shown = f"interop, `{bug.interop}`" if bug.interop else f"[scenario]({where}/{SCENARIO})"
     patch = f", [patch]({where}/{CHANGE})" if (bug.folder / CHANGE).is_file() else ""
-    without = f"[{bug.without_testbed}]({where}/{bug.without_testbed})" if bug.has_reproduction else "no"
-    commits = ", ".join(f"`{commit}`" for commit in bug.recorded)
-    cells = [bug.section, shown, "; ".join(bug.sources), commits, bug.cause + patch, bug.reported, without]
+    without = f"[{bug.without_testbed}]({where}/{bug.without_testbed})" if bug.has_reproduction else ""
+    reported = "" if bug.reported == "no" else bug.reported
+    cells = [bug.section, shown, "; ".join(bug.sources), bug.cause + patch, reported, without]
     return f"| {' | '.join(cells)} |\n"

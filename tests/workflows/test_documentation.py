@@ -239,7 +239,7 @@ def test_the_commits_that_results_name_exist() -> None:
         pytest.skip("the history is not there")
     pages = [*(ROOT / "docs/results").glob("*.md"), ROOT / "docs/howto/evaluate.md"]
     named = {commit for page in pages for commit in re.findall(r"`([0-9a-f]{8}|[0-9a-f]{12})`", page.read_text())}
-    assert len(named) > 50
+    assert named
     answers = git("cat-file", "--batch-check", said="".join(f"{commit}\n" for commit in named)).splitlines()
     assert [answer for answer in answers if answer.split()[1] != "commit"] == []
 
