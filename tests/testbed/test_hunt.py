@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -74,16 +75,16 @@ def small(tmp_path: Path) -> Path:
 
 def test_the_page_lists_the_properties() -> None:
     lines = ["| property | what should hold | of |", "|---|---|---|"]
-    for file in sorted(read_properties.FOLDER.glob("*.yaml")):
-        prop = read_properties.load(file)
+    everything = [read_properties.load(file) for file in sorted(read_properties.FOLDER.glob("*.yaml"))]
+    for prop in (prop for prop in everything if not prop.of_version):
         asked = [*(prop.families or []), *(prop.transports or [])] or [
             "all",
             *(f"but {family}" for family in prop.not_families),
         ]
         of = " ".join([*asked, *([f"({prop.flows})"] if prop.flows else [])])
-        of += ", with `--baseline`" if prop.of_version else ""
         lines.append(f"| `{prop.name}` | {prop.says} | {of} |")
     assert "<!-- properties -->\n" + "\n".join(lines) + "\n<!-- end of properties -->" in PAGE
+    assert {prop.name for prop in everything if prop.of_version} == set(re.findall("`(version-[a-z-]+)`", PAGE))
 
 
 @pytest.mark.parametrize("file", sorted(arena.FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
