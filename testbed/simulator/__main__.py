@@ -1,4 +1,4 @@
-"""`python -m testbed.simulator`: run cells that have no results yet; `--table` prints that of the results' page."""
+"""`python -m testbed.simulator`: run cells that have no results yet."""
 
 import argparse
 import json
@@ -13,19 +13,16 @@ from images import index, lock
 from images.cache import Store, default_root, file_digest
 from images.errors import ImageError
 from images.ns2.build import Simulator, build
+from testbed.folders import WORKFLOWS
 from testbed.simulator.run import SCRIPT, SimulatorError, numbers
-from testbed.simulator.table import FOLDER, table
 
+FOLDER: Final = WORKFLOWS / "ns2"
 KEPT: Final = FOLDER / RESULTS
 
 
 def main() -> int:
     """Return 0, or 1 after one sentence about what failed."""
-    parser = argparse.ArgumentParser(prog="python -m testbed.simulator", description=__doc__)
-    parser.add_argument("--table", action="store_true", help="print the tables of docs/results/simulators.md")
-    if parser.parse_args().table:
-        print(table(read_json(KEPT).get("cells", dict)))
-        return 0
+    argparse.ArgumentParser(prog="python -m testbed.simulator", description=__doc__).parse_args()
     try:
         store = Store(default_root(), print)
         simulator = lock.renewing(store, print, lambda: build(store, print))

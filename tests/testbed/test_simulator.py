@@ -1,7 +1,6 @@
-"""Cells of the papers in ns-2: what was recorded belongs to this ns-2, and the page shows it."""
+"""Cells of the papers in ns-2: what was recorded belongs to this ns-2."""
 
 import json
-from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -12,11 +11,8 @@ from images import build_root, locked
 from images.cache import file_digest
 from images.ns2 import build
 from testbed.folders import STUDIES
-from testbed.simulator.__main__ import KEPT
+from testbed.simulator.__main__ import FOLDER, KEPT
 from testbed.simulator.run import SCRIPT
-from testbed.simulator.table import FOLDER, table
-
-PAGE = Path(__file__).parents[2] / "docs/results/simulators.md"
 
 
 def test_the_results_are_of_these_cells_and_this_script() -> None:
@@ -26,14 +22,6 @@ def test_the_results_are_of_these_cells_and_this_script() -> None:
     assert {cell.id: cell.seeds for cell in cells(FOLDER)} == {
         name: len(of["jain"]) for name, of in kept["cells"].items()
     }
-
-
-def test_the_page_shows_what_was_recorded() -> None:
-    tables = table(json.loads(KEPT.read_text())["cells"])
-    assert tables in PAGE.read_text()
-    for of_experiment in tables.split("\n**"):
-        names = [tuple(line.split(" | ")[:2]) for line in of_experiment.splitlines() if line.startswith("| ")]
-        assert len(names) == len({*names})
 
 
 def test_each_cell_names_the_papers_numbers_of_its_kind() -> None:
