@@ -405,7 +405,7 @@ def listed(trial: Trial, wanted: Sequence[Named]) -> Iterator[dict[str, str]]:
 
 
 def summary(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Yield a row a paper, of how many claims fail by what, and the claims that nothing makes fail."""
+    """Yield a row a paper, of how many claims fail by what."""
     claim, _, cause, place, path, _ = FIELDS
     yield "| paper | hold or nearly do | fail by a change | by a recorded run | of these on other paths | by neither |"
     yield "|---|---|---|---|---|---|"
@@ -416,13 +416,6 @@ def summary(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
         elsewhere = sum(one[path] == "another" for one in by_run)
         counts = (len(some), by_change, len(by_run), elsewhere, len(some) - by_change - len(by_run))
         yield row(PAPERS.get(name, name), *map(str, counts))
-    left: dict[str, list[str]] = {}
-    for one in rows:
-        if not one[cause]:
-            experiment, _, number = one[claim].rpartition("/")
-            left.setdefault(experiment, []).append(number)
-    named = (f"`{experiment}` {', '.join(ids)}" for experiment, ids in left.items())
-    yield f"\nBy neither: {'; '.join(named)}."
 
 
 def write_list(rows: Sequence[Mapping[str, str]]) -> None:
