@@ -151,7 +151,6 @@ def test_the_instant_of_a_planted_trigger(
     [low, high] = map(
         float, re.findall(r"point of no return lies between ([\d.]+) s and ([\d.]+) s", capsys.readouterr().out)[0]
     )
-    print(f"planted at {at_s:.1f} s, found between {low:.3f} s and {high:.3f} s: {trigger}")  # told by pytest -rP
     assert low <= at_s <= high <= low + 0.1
 
 
