@@ -14,7 +14,7 @@ import numpy as np
 from analysis.judge import rules
 from analysis.judge.expected import Expected
 from analysis.judge.findings import verdicts_of_findings
-from analysis.judge.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, ORDER, Judgement
+from analysis.judge.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, Judgement
 from analysis.judge.verdict import Verdict
 
 CLAIMS: Final = 1000  # synthetic claims per row
@@ -174,20 +174,18 @@ def families() -> Iterator[Family]:
         yield Family("mean, deviation 0.06", 12, false, index, _normal(0.65, 0.06), _normal(0.80, 0.06))
 
 
-def _findings(family: Family, number: int) -> tuple[Counter[Verdict], Counter[Verdict]]:
-    """Judge findings by their worst claims, and as `findings` does."""
+def _findings(family: Family, number: int) -> Counter[Verdict]:
+    """Judge findings."""
     random = np.random.default_rng(number)
-    worst: Counter[Verdict] = Counter()
-    together: Counter[Verdict] = Counter()
+    found: Counter[Verdict] = Counter()
     for _ in range(FINDINGS):
         draws = [family.false_draw] * family.false + [family.true_draw] * (family.size - family.false)
         verdicts = [
             rules.judge_number(family.expected, dict(enumerate(draw(random, SEEDS_OF_FINDINGS)))) for draw in draws
         ]
-        worst[max((judgement.verdict for judgement in verdicts), key=ORDER.index)] += 1
         entries = [_entry(family.expected, place, judgement) for place, judgement in enumerate(verdicts)]
-        together[verdicts_of_findings(entries)["f"]] += 1
-    return worst, together
+        found[verdicts_of_findings(entries)["f"]] += 1
+    return found
 
 
 def _entry(expected: Expected, place: int, judgement: Judgement) -> dict[str, Any]:
@@ -205,33 +203,22 @@ def _entry(expected: Expected, place: int, judgement: Judgement) -> dict[str, An
 
 def table_of_findings() -> str:
     """Write the table of findings in Markdown."""
-    heads = [
-        "claims of a finding",
-        "false",
-        *(f"{outcome}, worst claim" for outcome in JUDGED),
-        *(f"{outcome}, together" for outcome in JUDGED),
-    ]
-    lines = [_row(heads), _row(["---"] + ["---:"] * (1 + 2 * len(JUDGED)))]
+    lines = [_row(["claims of a finding", "false", *JUDGED]), _row(["---"] + ["---:"] * (1 + len(JUDGED)))]
     for number, family in enumerate(families()):
-        counts = [counted[outcome] for counted in _findings(family, number) for outcome in JUDGED]
         named = f"{family.size} of kind: {family.kind}"
-        lines.append(_row([named, str(family.false), *(str(count or "") for count in counts)]))
+        lines.append(_row([named, str(family.false), *_shown(_findings(family, number))]))
     return "\n".join(lines)
 
 
 def table() -> str:
-    """Write the table in Markdown."""
-    heads = [
-        "kind",
-        "truth",
-        *(f"{outcome}, first" for outcome in JUDGED),
-        *(f"{outcome}, adapted" for outcome in JUDGED),
-    ]
-    lines = [_row(heads), _row(["---", "---"] + ["---:"] * 2 * len(JUDGED))]
-    for row in rows():
-        counts = [counted[outcome] for counted in (row.first, row.adapted) for outcome in JUDGED]
-        lines.append(_row([row.case.kind, row.case.truth, *(str(count or "") for count in counts)]))
+    """Write the table of verdicts after all seeds in Markdown."""
+    lines = [_row(["kind", "truth", *JUDGED]), _row(["---", "---"] + ["---:"] * len(JUDGED))]
+    lines += [_row([row.case.kind, row.case.truth, *_shown(row.adapted)]) for row in rows()]
     return "\n".join(lines)
+
+
+def _shown(counted: Counter[Verdict]) -> list[str]:
+    return [str(counted[outcome] or "") for outcome in JUDGED]
 
 
 def _row(fields: list[str]) -> str:

@@ -1,7 +1,8 @@
 """The lists of docs/reference/tables.md; `python -m testbed.tables columns PAGE` puts them between the page's marks."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from analysis.tables import files, of_results, of_run
@@ -16,9 +17,15 @@ def lists() -> dict[str, str]:
     return (
         {"files of a run": _files(files.OF_RUN), "files of results": _files(files.OF_RESULTS)}
         | {"columns of each": _columns((*of_results.OF_EACH, of_results.CELL_VALUE))}
-        | {name: f"A row is {table.row}.\n\n{_columns(_own(table))}" for name, table in tables.items()}
+        | {name: f"A row is {table.row}.\n\n{_listed_once(name, tables)}" for name, table in tables.items()}
         | {name: _fields(fields) for name, fields in files.FIELDS.items()}
     )
+
+
+def _listed_once(name: str, tables: Mapping[str, Table]) -> str:
+    """Give the columns of a table, or the name of an earlier one that has the same."""
+    same = next(other for other, table in tables.items() if table.columns == tables[name].columns)
+    return _columns(_own(tables[name])) if same == name else f"It has the columns of {same}."
 
 
 def _own(table: Table) -> Sequence[Column]:
@@ -42,13 +49,32 @@ def _files(listed: Iterable[File]) -> str:
 
 
 def _fields(listed: Iterable[Field]) -> str:
-    head = ("field", "type", "unit", "meaning")
-    return _table(head, ((f"`{field.path}`", field.type, field.unit, field.meaning) for field in listed))
+    rows = [(f"`{field.path}`", _typed(field.type, field.unit), field.meaning) for field in listed]
+    return _table(("field", "type", "meaning"), rows)
 
 
 def _columns(listed: Iterable[Column]) -> str:
-    rows = ((f"`{one.name}`", one.type, one.unit, one.meaning, one.source, one.null) for one in listed)
-    return _table(("column", "type", "unit", "meaning", "source", "null if"), rows)
+    """Give the columns; a reason for null that three or more share stands above them, once."""
+    listed = list(listed)
+    often = [reason for reason, count in Counter(one.null for one in listed).items() if reason and count > 2]
+    shared = [_shared(reason, [one.name for one in listed if one.null == reason]) for reason in often]
+    rows = [
+        (f"`{one.name}`", _typed(one.type, one.unit), one.meaning if one.null in ("", *often) else _with_null(one))
+        for one in listed
+    ]
+    return "".join(shared) + _table(("column", "type", "meaning"), rows)
+
+
+def _shared(reason: str, names: Sequence[str]) -> str:
+    return f"{', '.join(f'`{name}`' for name in names)} are null if {reason}.\n\n"
+
+
+def _with_null(column: Column) -> str:
+    return f"{column.meaning} (null: {column.null})"
+
+
+def _typed(type_: str, unit: str) -> str:
+    return f"{type_}, {unit}" if unit not in ("", "1") else type_
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -53,10 +53,10 @@ def rows(schema: Any, root: Any, prefix: str = "") -> Iterator[str]:
         if "$ref" in field and not is_link(field):
             field = {**root["$defs"][field["$ref"].rpartition("/")[2]], **field}
         required = name in schema.get("required", [])
-        default = "(required)" if required else f"`{shown(field['default'])}`" if "default" in field else ""
+        default = "; required" if required else f"; default `{shown(field['default'])}`" if field.get("default") else ""
         meaning = field.get("description", "").replace("|", "\\|")
         of_directions = both_ways(field, root)
-        yield f"| `{prefix}{name}` | {of_directions or kind(field)} | {default} | {meaning} |"
+        yield f"| `{prefix}{name}` | {of_directions or kind(field)}{default} | {meaning} |"
         if not of_directions:
             yield from rows(field, root, f"{prefix}{name}.")
         yield from rows(field.get("items", {}), root, f"{prefix}{name}[].")
@@ -72,7 +72,7 @@ def both_ways(field: Any, root: Any) -> str:
         for part in parts.values()
     ]
     kinds = {kind(part) for part in resolved}
-    words = "`forward` and `backward`" if field.get("required") else "`forward`, `backward` or both"
+    words = "both ways" if field.get("required") else "each way"
     return f"{words}: {kinds.pop()}" if len(kinds) == 1 else ""
 
 
@@ -93,6 +93,8 @@ def kind(field: Any) -> str:
     types = field.get("type", [])
     words = field.get("unit") or " or ".join(KINDS[name] for name in ([types] if isinstance(types, str) else types))
     low, high = field.get("atLeast", field.get("minimum")), field.get("atMost", field.get("maximum"))
+    if low is not None and high is not None:
+        return f"{words}, {low} to {high}"
     return words + (f", at least {low}" if low is not None else "") + (f", at most {high}" if high is not None else "")
 
 
@@ -121,7 +123,7 @@ def table(name: str, part: str) -> list[str]:
     ],
 )
 def test_every_field_is_on_its_page(page: Path, name: str, part: str) -> None:
-    pattern = rf"<!-- fields of {part} -->\n.*?\|---\|---\|---\|---\|\n(.*?)\n<!-- end of fields of {part} "
+    pattern = rf"<!-- fields of {part} -->\n.*?\|---\|---\|---\|\n(.*?)\n<!-- end of fields of {part} "
     listed = re.search(pattern, page.read_text(), re.DOTALL)
     assert listed
     assert listed[1].splitlines() == table(name, part)
