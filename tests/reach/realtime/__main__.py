@@ -239,8 +239,6 @@ def table(recorded: Mapping[str, Any]) -> str:
         for number in virtual:
             apart = f"{100 * (fmean(real[number]) / fmean(virtual[number]) - 1):+.0f} %"
             lines.append(f"| {case} | {number} | {_ends(virtual[number])} | {_ends(real[number])} | {apart} |")
-        late_ms = [run["late_p99_ms"] for run in sides["real"]]
-        lines.append(f"| {case} | late, p99, ms | 0 | {_ends(late_ms)} | |")
     return "\n".join(lines)
 
 
