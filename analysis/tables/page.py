@@ -45,7 +45,8 @@ def filled(text: str) -> str:
 
 
 def _files(listed: Iterable[File]) -> str:
-    return _table(("file", "holds"), ((f"`{file.path}`", file.holds) for file in listed))
+    """Give the files that are not hidden."""
+    return _table(("file", "holds"), ((f"`{file.path}`", file.holds) for file in listed if "/." not in f"/{file.path}"))
 
 
 def _fields(listed: Iterable[Field]) -> str:

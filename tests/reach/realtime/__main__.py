@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any, Final
 
 import polars as pl
@@ -232,14 +231,24 @@ def _build_programs(cell: Cell) -> None:
 
 
 def table(recorded: Mapping[str, Any]) -> str:
-    """Return the page's table: of each number the smallest and largest of the runs, and how far the means are apart."""
-    lines = ["| scenario | number | virtual time | real time | apart |", "|---|---|---|---|---|"]
+    """Return the page's table: of each number the smallest and largest of the runs, in both times."""
+    lines = [
+        "| scenario | rate, virtual time | rate, real time | wait, virtual time | wait, real time |",
+        f"|{'---|' * 5}",
+    ]
     for case, sides in recorded["cells"].items():
-        virtual, real = _shown(sides["virtual"]), _shown(sides["real"])
-        for number in virtual:
-            apart = f"{100 * (fmean(real[number]) / fmean(virtual[number]) - 1):+.0f} %"
-            lines.append(f"| {case} | {number} | {_ends(virtual[number])} | {_ends(real[number])} | {apart} |")
+        shown = [_shown(sides[side]) for side in ("virtual", "real")]
+        *flows, wait = shown[0]
+        rates = (
+            ", ".join(f"{_name(flow) if len(flows) > 1 else ''}{_ends(of[flow])}" for flow in flows) for of in shown
+        )
+        waits = (_ends(of[wait]) for of in shown)
+        lines.append(f"| {' | '.join((case, *rates, *waits))} |")
     return "\n".join(lines)
+
+
+def _name(number: str) -> str:
+    return f"{number.removesuffix(', Mbit/s')} "
 
 
 def changed(recorded: Mapping[str, Any]) -> str:
