@@ -342,7 +342,12 @@ def _result(
         "conclusions": study.conclusions,
         # the report also names what has not been run
         "experiments": [
-            {"id": member.id, "title": member.title, "artefact": member.artefact}
+            {
+                "id": member.id,
+                "title": member.title,
+                "artefact": member.artefact,
+                "decides": study.is_decided_by(member),
+            }
             for member in sorted([experiment, *others.values()], key=lambda member: member.file)
         ],
         "experiment": {

@@ -8,7 +8,6 @@ from typing import TypedDict
 from analysis.claims import named, registry, syntax
 from analysis.claims.registry import Experiment, Study
 from analysis.errors import BadInputError
-from analysis.judge.findings import decides
 from scenarios import CLAIMS, scenario_files
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.load import read
@@ -81,7 +80,7 @@ def _planned(study: Study, experiment: Experiment, known: dict[str, Experiment])
             | {name for _, name, _ in experiment.drawn_beside()}
         ),
         "kunit": any(claim.kunit for seen in looked_at.values() for claim in seen.claims),
-        "decides": not study.findings or any(decides(claim.data) for claim in experiment.claims),
+        "decides": study.is_decided_by(experiment),
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from analysis.claims import by_cell, expressions, kinds, syntax
 from analysis.errors import BadExpressionError, BadInputError
+from analysis.judge.findings import decides
 from scenarios import CLAIMS, STUDY, tables
 from scenarios.cell_names import SINGLE
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices, field_name
@@ -150,6 +151,10 @@ class Study:
     conclusions: dict[str, list[str]]  # for the overview: what the paper got right, wrong, and left open
     ambiguities: list[str]
     document: Document
+
+    def is_decided_by(self, experiment: Experiment) -> bool:
+        """Tell whether a claim of an experiment decides a finding; where there are none, each experiment decides."""
+        return not self.findings or any(decides(claim.data) for claim in experiment.claims)
 
 
 def load(file: Path) -> Experiment:

@@ -45,7 +45,8 @@ class SetDifferences:
 def compare(results: Path, reference: Path, console: Console | None = None) -> bool:
     """Print how results compare with a reference set, or with other results; tell whether all is the same.
 
-    Of a quick look, the values of its seed are compared; what it does not run is named, and is no difference.
+    Of a quick look, the values of its seed are compared. What it does not run is named, and is no difference; nor are
+    experiments that decide no finding, which `reproduce` does not run.
     """
     about, there = _read(reference)
     here = {each.id: each for each in collect(results)}
@@ -55,7 +56,7 @@ def compare(results: Path, reference: Path, console: Console | None = None) -> b
         experiment = here.get(name)
         if experiment and experiment.folder:
             _compare(made, experiment, kept, is_look)
-        elif experiment and not is_look:
+        elif experiment and experiment.decides and not is_look:
             made.verdicts += len(kept["claims"])
             made.differing.append(f"{name}: not measured here")
         else:

@@ -48,6 +48,7 @@ class ExperimentResult:
     result: str = ""  # what came out by the reference set, in a sentence, where its claims are decided
     quotes: Sequence[Mapping[str, Any]] = ()  # the paper's own sentences, as study.yaml has them
     apart: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the findings that count apart, by kind
+    decides: bool = True  # a finding; others say how causes were varied, and run with `everything` only
 
     @property
     def counts(self) -> Counter[str]:
@@ -144,6 +145,7 @@ def collect(results: Path) -> list[ExperimentResult]:
                     data=own.data if own else {},
                     quotes=document.maybe("quotes", list) or [],
                     apart=document.maybe("apart", dict) or {},
+                    decides=experiment.maybe("decides", bool) is not False,
                 ),
             )
     return list(by_name.values())

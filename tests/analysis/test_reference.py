@@ -21,6 +21,7 @@ from tests.analysis.synthetic import vouch
 
 STUDY = kept_results.STUDIES / "aina"
 NAME = "aina-table2-throughput"
+EXPLAIN = ("aina-base-history", "aina-fig2-choices")
 COMMIT = "c" * 40
 KERNEL = {"digest": "a" * 64, "release": "7.3.4-testbed"}
 
@@ -230,7 +231,7 @@ def test_what_differs_is_named(compared: tuple[Path, list[str]], capsys: pytest.
         return _other_kernel(data)
 
     change(results / "experiments" / NAME, worse)
-    shutil.rmtree(results / "experiments/aina-base-history")
+    shutil.rmtree(results / "experiments/aina-fig8-fixed-change-queue-delay")
     before = json.loads((results.parent / f"set/{NAME}.json").read_text())["claims"]
     assert main(diff) == 1
     said = capsys.readouterr().out
@@ -239,13 +240,24 @@ def test_what_differs_is_named(compared: tuple[Path, list[str]], capsys: pytest.
         f"{first}: nearly here, {before[first]['verdict']} in the reference set",
         f"{second}: 7.0 here, {before[second]['by_seed']['1']} in the reference set in seed 1, and in 1 more seed",
         f"{third}: nothing here, {before[third]['by_seed']['1']} in the reference set in seed 1",
-        "aina-base-history: not measured here",
+        "aina-fig8-fixed-change-queue-delay: not measured here",
         f"Other builds than the reference set's: kernel: {'a' * 12} and {'d' * 12} here, {'a' * 12} there.",
     ):
         assert f"{line}\n" in said
     verdicts, all_verdicts, values, all_values = amounts(said)
-    kept = json.loads((results.parent / "set/aina-base-history.json").read_text())
+    kept = json.loads((results.parent / "set/aina-fig8-fixed-change-queue-delay.json").read_text())
     assert all_verdicts - verdicts == 1 + len(kept["claims"]) and all_values - values == 3
+
+
+def test_what_decides_no_finding_may_be_missing(
+    compared: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, diff = compared
+    for name in EXPLAIN:
+        shutil.rmtree(results / "experiments" / name)
+    assert main(diff) == 0
+    said, _ = capsys.readouterr().out.splitlines()
+    assert said == f"Not run here: 2 experiments of the reference set ({', '.join(EXPLAIN)})."
 
 
 def test_a_quick_look_is_compared_in_its_seed_and_what_it_omits_is_no_difference(
