@@ -1,4 +1,4 @@
-"""The kinds of files that an archive has, by which `verify` tells what it compared; no archive has any other file."""
+"""The kinds of files that an archive has, and what `verify` compares of each; no archive has any other file."""
 
 import re
 from collections import Counter
@@ -30,13 +30,14 @@ _RUN: Final = "runs/<study>/<experiment>/<cell>/seed-<n>"
 
 @dataclass(frozen=True)
 class Kind:
-    """Files of the paths `places`, in which <word> stands for one name and ** for any below.
+    """Files of the paths `places`, in which <word> stands for one name and ** for any below, and what checks them.
 
     Of `here`, whether they are files of the project, which are compared with this checkout's.
     """
 
     name: str
     places: tuple[str, ...]
+    check: str
     here: bool = False
 
     @cached_property
@@ -50,17 +51,60 @@ class Kind:
 
 
 KINDS: Final = (
-    Kind("descriptions of runs", (f"{_RUN}/run.json",)),
-    Kind("summaries of runs", (f"{_RUN}/summary.json",)),
-    Kind("captures and traces", (f"{_RUN}/pcap/**", f"{_RUN}/traces/**")),
-    Kind("tables of metrics", ("experiments/<experiment>/metrics.csv",)),
-    Kind("verdicts", ("experiments/<experiment>/verdicts.json",)),
-    Kind("figures", tuple(f"experiments/<experiment>/{name}" for name in FIGURE)),
-    Kind("outcomes of KUnit cases", ("kunit.json",)),
-    Kind("tables over runs", ("tables/<table>",)),
-    Kind(REPORT, ("report/**",)),
-    Kind("files of studies", ("workflows/studies/**",), here=True),
-    Kind("files of the project", (*PROJECT_FILES, *(f"{folder}/**" for folder in PROJECT_FOLDERS)), here=True),
+    Kind(
+        "descriptions of runs",
+        (f"{_RUN}/run.json",),
+        "resolved again from the archived scenario; of a repeated run, what it was made with, too",
+    ),
+    Kind(
+        "summaries of runs",
+        (f"{_RUN}/summary.json",),
+        "of a repeated run, with what the repetition counted; not how long it took",
+    ),
+    Kind(
+        "captures and traces",
+        (f"{_RUN}/pcap/**", f"{_RUN}/traces/**"),
+        "with the SHA-256 that the run recorded; of a repeated run, with those of the repetition",
+    ),
+    Kind(
+        "tables of metrics",
+        ("experiments/<experiment>/metrics.csv",),
+        "with metrics computed from repeated runs and archived captures",
+    ),
+    Kind(
+        "verdicts",
+        ("experiments/<experiment>/verdicts.json",),
+        "with verdicts computed so, once all runs are there; those of KUnit cases from the archived outcomes; what the "
+        "runs were made with, with the archived runs; not the host that measured, nor when",
+    ),
+    Kind(
+        "figures",
+        tuple(f"experiments/<experiment>/{name}" for name in FIGURE),
+        "with figures drawn from all runs, once they are there; places in pictures to a hundredth of a pixel",
+    ),
+    Kind(
+        "outcomes of KUnit cases",
+        ("kunit.json",),
+        "with `--all`, kernel, modules and cases with those of a repetition; the log, which decides nothing, never",
+    ),
+    Kind(
+        "tables over runs",
+        ("tables/<table>",),
+        "with tables made from all runs of all experiments, once they are there; not times of hosts and commits",
+    ),
+    Kind(REPORT, ("report/**",), "never: not vouched for, and a line says so"),
+    Kind(
+        "files of studies",
+        ("workflows/studies/**",),
+        "with this checkout's; scenarios and claims are read for all of the above",
+        here=True,
+    ),
+    Kind(
+        "files of the project",
+        (*PROJECT_FILES, *(f"{folder}/**" for folder in PROJECT_FOLDERS)),
+        "with this checkout's",
+        here=True,
+    ),
 )
 
 

@@ -531,6 +531,13 @@ def test_a_run_names_its_evidence(results: Path) -> None:
     }
 
 
+def test_the_page_says_what_checks_each_kind_of_file() -> None:
+    rows = [f"| {kind.name} | {', '.join(f'`{place}`' for place in kind.places)} | {kind.check} |" for kind in KINDS]
+    table = "\n".join(["| files | where | compared |", "|---|---|---|", *rows])
+    page = (PROJECT / "docs/explanation/trust.md").read_text()
+    assert f"<!-- kinds of files in archives -->\n{table}\n<!-- end of kinds" in page
+
+
 @pytest.fixture(scope="module")
 def full(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An archive with files of each kind; the second run keeps its captures."""
