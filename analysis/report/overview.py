@@ -148,10 +148,10 @@ class StudyView:
 
     @property
     def in_part(self) -> str:
-        """Say how much of the study ran, where not all did: what decides a finding may be in the rest."""
-        ran, every = sum(each.folder is not None for each in self.experiments), len(self.experiments)
-        has = "has" if ran == 1 else "have"
-        return "" if ran == every else f"as far as {ran} of {plural(every, 'experiment')} {has} them"
+        """Say how many of the experiments that decide findings ran, where not all did."""
+        ran = [each.folder is not None for each in self.experiments if each.decides]
+        has = "has" if sum(ran) == 1 else "have"
+        return "" if all(ran) else f"as far as {sum(ran)} of {plural(len(ran), 'experiment')} {has} them"
 
     def head(self, kind: str) -> str:
         """Head a list of conclusions; one that does not name all findings with its outcome says how many there are."""
